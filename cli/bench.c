@@ -1,6 +1,6 @@
 // understudy bench: how long forward dynamics and steps take, with the hash of the state they lead to.
 //
-// Each figure is the median of nine samples after a warm-up, with least and greatest beside it, in CPU time
+// Each figure is the median of nine samples after a warm-up, with min and max beside it, in CPU time
 // of the thread. Every sample begins with the same state and ends with the same one, whose hash is printed: a
 // program that is faster because it computes something else shows it.
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "bench.h"
 
 enum { N_SAMPLE = CLI_BENCH_SAMPLE };
-// A sample lasts at least this long, so that reading the clock (0.4 us) does not show.
+// A sample lasts at min this long, so that reading the clock (0.4 us) does not show.
 static const double SAMPLE_SECONDS = 5e-3;
 
 typedef cli_figure figure;
@@ -238,7 +238,7 @@ static int measure(const cli_load *load, const char *integrator, int64_t n_step,
         code = which < US_INTEGRATOR_COUNT
                    ? set_integrator(world.spec, (us_integrator)which)
                    : cli_fail(CLI_BAD_INPUT, "understudy bench", "write midpoint, euler, rk4 or adaptive",
-                              "there is no integrator \"%s\"", integrator);
+                              "unknown integrator \"%s\"", integrator);
     }
     if (code == CLI_GO_ON) code = cli_compile(&world);
     if (code == CLI_GO_ON) code = cli_create_sim(&world, NULL);
@@ -276,8 +276,8 @@ static double per_dof(const report *r, double seconds) {
 static void print_row(const report *r) {
     const figure *f = &r->forward, *s = &r->one_step;
     printf("%-16s %5d %9.3f [%.3f .. %.3f] %7.1f %9.3f [%.3f .. %.3f] %7.1f %10.0f %9.0fx  %016llx\n",
-           r->name, (int)r->n.n_v, 1e6 * f->median, 1e6 * f->least, 1e6 * f->greatest, per_dof(r, f->median),
-           1e6 * s->median, 1e6 * s->least, 1e6 * s->greatest, per_dof(r, s->median), 1 / s->median,
+           r->name, (int)r->n.n_v, 1e6 * f->median, 1e6 * f->min, 1e6 * f->max, per_dof(r, f->median),
+           1e6 * s->median, 1e6 * s->min, 1e6 * s->max, per_dof(r, s->median), 1 / s->median,
            r->step / s->median, (unsigned long long)r->hash);
     printf("                 %s, %lld steps of %g s;", us_integrator_name(r->integrator),
            (long long)r->n_step, r->step);
@@ -292,8 +292,8 @@ static void print_row(const report *r) {
 static void json_figure(cli_json *json, const char *key, const report *r, const figure *f) {
     cli_json_begin(json, key, '{');
     cli_json_number(json, "median_ns", 1e9 * f->median);
-    cli_json_number(json, "min_ns", 1e9 * f->least);
-    cli_json_number(json, "max_ns", 1e9 * f->greatest);
+    cli_json_number(json, "min_ns", 1e9 * f->min);
+    cli_json_number(json, "max_ns", 1e9 * f->max);
     cli_json_number(json, "ns_per_dof", per_dof(r, f->median));
     cli_json_end(json);
 }
@@ -380,7 +380,7 @@ const cli_command cli_command_bench = {
         "SCENE is a file, \"arm\" (six axes under PD) or \"chain-N\" (N links); without one: chain-6, "
         "chain-30, chain-100 and arm.\n"
         "\"wheel-soil\" measures a wheel in soil instead, over slips: understudy bench wheel-soil --help.\n"
-        "Median, least and greatest of 9 samples, in CPU time; the state is restored before each, and its "
+        "Median, min and max of 9 samples, in CPU time; the state is restored before each, and its "
         "hash after it is shown.\n",
     .run = run,
 };

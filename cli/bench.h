@@ -9,7 +9,7 @@
 enum { CLI_BENCH_SAMPLE = 9 };
 
 typedef struct cli_figure {
-    double median, least, greatest;  // seconds
+    double median, min, max;  // seconds
 } cli_figure;
 
 double cli_bench_seconds(void);                                 // CPU time of the thread

@@ -11,7 +11,7 @@
 
 enum { N_SLIP = 16, MAX_ANGLE = CLI_PLOT_LINES, N_VALUE = 4 };
 static const double FIRST_SLIP = -0.6, SLIP_STEP = 0.1;
-// Steps between two looks; and how much the forces may differ between them, of the greatest of them, to stand
+// Steps between two looks; and how much the forces may differ between them, of the max of them, to stand
 // still.
 enum { LOOK = 100, MAX_LOOK = 200 };
 static const double STILL = 1e-7;
@@ -126,8 +126,8 @@ static cli_figure time_forces(const us_soil *soil) {
         double begin = cli_bench_seconds();
         for (int32_t k = 0; k < N_CALL; k++) {
             double share = (double)k / N_CALL;
-            sum += us_soil_react(soil, &wheel, (us_soil_load){0, 9.81}, 0.01 + 0.01 * share, 0.03, 0.005,
-                                 0.35 + 0.1 * share)
+            sum += us_soil_wheel_reaction(soil, &wheel, (us_soil_history){0, 9.81}, 0.01 + 0.01 * share, 0.03,
+                                          0.005, 0.35 + 0.1 * share)
                        .force.x;
         }
         if (i >= 0) samples[i] = (cli_bench_seconds() - begin) / N_CALL;
@@ -155,8 +155,8 @@ static void print_json(const request *r, const curve *curves, int32_t n, cli_fig
     cli_json_text(&json, "version", us_version());
     cli_json_begin(&json, "forces", '{');
     cli_json_number(&json, "median_ns", 1e9 * time.median);
-    cli_json_number(&json, "min_ns", 1e9 * time.least);
-    cli_json_number(&json, "max_ns", 1e9 * time.greatest);
+    cli_json_number(&json, "min_ns", 1e9 * time.min);
+    cli_json_number(&json, "max_ns", 1e9 * time.max);
     cli_json_end(&json);
     cli_json_begin(&json, "curves", '[');
     for (int32_t i = 0; i < n; i++) {
@@ -220,7 +220,7 @@ static const cli_command soil_command = {
              "-0.6 to 0.9 until the forces stand still.\n"
              "Another wheel: --set radius=0.2 --set width=0.15 --set weight=200. A scene of one's own has "
              "parameters slip and angle.\n"
-             "At the end: how long the forces of one wheel take to compute, median [least .. greatest].\n"
+             "At the end: how long the forces of one wheel take to compute, median [min .. max].\n"
              "\nExamples:\n"
              "  understudy bench wheel-soil --soil lunar --plot wheel.svg\n"
              "  understudy bench wheel-soil --angle 0 --angle 20 --json\n",
@@ -253,8 +253,7 @@ int cli_bench_soil(int argc, char **argv) {
         const char *near = cli_nearest(r.soil, names, n_name);
         char remedy[128] = "docs/wheel-soil.md has their names";
         if (near) snprintf(remedy, sizeof remedy, "did you mean %s?", near);
-        code =
-            cli_fail(CLI_BAD_INPUT, "understudy bench wheel-soil", remedy, "there is no soil \"%s\"", r.soil);
+        code = cli_fail(CLI_BAD_INPUT, "understudy bench wheel-soil", remedy, "unknown soil \"%s\"", r.soil);
     }
     if (code != CLI_GO_ON) return code;
     if (r.load.file) r.system = r.load.file;
@@ -270,8 +269,8 @@ int cli_bench_soil(int argc, char **argv) {
     if (is_json) {
         print_json(&r, curves, n, time);
     } else {
-        printf("\nforces of one wheel: %.3f us [%.3f .. %.3f]\n", 1e6 * time.median, 1e6 * time.least,
-               1e6 * time.greatest);
+        printf("\nforces of one wheel: %.3f us [%.3f .. %.3f]\n", 1e6 * time.median, 1e6 * time.min,
+               1e6 * time.max);
     }
     code = plot ? draw(plot, &r, curves, n) : CLI_GO_ON;
     return code == CLI_GO_ON ? CLI_OK : code;

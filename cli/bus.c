@@ -106,7 +106,7 @@ static void list_participants(cli_bus *bus) {
     bus->n_participant = kept;
 }
 
-bool cli_bus_look(cli_bus *bus) {
+bool cli_bus_discover(cli_bus *bus) {
     list_endpoints(bus);
     list_participants(bus);
     uint64_t print = 1;
@@ -138,11 +138,11 @@ static bool is_name_missing(const cli_bus *bus) {
     return false;
 }
 
-void cli_bus_settle(cli_bus *bus, double most) {
+void cli_bus_settle(cli_bus *bus, double timeout) {
     const double quiet = 0.3;
-    double now = cli_clock(), until = now + most, last = now;
+    double now = cli_clock(), until = now + timeout, last = now;
     for (;;) {
-        if (cli_bus_look(bus)) last = cli_clock();
+        if (cli_bus_discover(bus)) last = cli_clock();
         now = cli_clock();
         // Who hears nobody yet may just be too early.
         bool is_quiet =

@@ -25,10 +25,10 @@ void cli_bus_close(cli_bus *bus);
 // Adds the node /understudy/NAME_PID, so that two of the same command do not bear one name.
 int cli_bus_add_node(cli_bus *bus, const char *name, int32_t *out_node);
 // Looks again. True when something is not as it was.
-bool cli_bus_look(cli_bus *bus);
-// Looks until somebody is there and nothing new came for 0.3 s, or until `most` seconds are over, or a signal
-// came.
-void cli_bus_settle(cli_bus *bus, double most);
+bool cli_bus_discover(cli_bus *bus);
+// Looks until somebody is there and nothing new came for 0.3 s, or until `timeout` seconds are over, or a
+// signal came.
+void cli_bus_settle(cli_bus *bus, double timeout);
 
 // ---- topics ----
 
@@ -45,7 +45,7 @@ static inline bool cli_is_ros_topic(const char *dds) {
 // The QoS with which a reader hears every writer of a topic (as DDS has its name): reliable only when all
 // are, transient-local only when all are.
 us_qos cli_qos_for_reader(const cli_bus *bus, const char *dds_topic, int32_t depth);
-// The ROS topic that somebody who wrote `topic` most likely meant, into out; false when none is near.
+// The ROS topic that somebody who wrote `topic` timeout likely meant, into out; false when none is near.
 bool cli_bus_nearest(const cli_bus *bus, const char *topic, char out[CLI_NAME_MAX]);
 // How many topics of ROS there are.
 int32_t cli_bus_n_topic(const cli_bus *bus);

@@ -224,7 +224,7 @@ static bool is_measurement(const char *type) {
     return false;
 }
 
-static int32_t open_ears(cli_doctor *d, ear *ears, int32_t cap) {
+static int32_t subscribe_all(cli_doctor *d, ear *ears, int32_t cap) {
     int32_t n = 0;
     for (int32_t i = 0; i < d->bus.n_endpoint && n < cap; i++) {
         const us_endpoint *e = &d->bus.endpoints[i];
@@ -278,7 +278,7 @@ void cli_doctor_clock(cli_doctor *d) {
     enum { MAX_EAR = 128 };
     check_clock_writers(d);
     ear *ears = cli_allocate(MAX_EAR, sizeof *ears);
-    int32_t n = open_ears(d, ears, MAX_EAR);
+    int32_t n = subscribe_all(d, ears, MAX_EAR);
     double until = cli_clock() + d->listen;
     bool is_waiting = n > 0;
     while (is_waiting && cli_clock() < until && !cli_is_stopped()) {

@@ -83,7 +83,7 @@ static void send_command(driver *d) {
     if (!us_writer_write(d->writer, m.bytes, m.n, 0)) d->n_sent++;
 }
 
-static void hear_odometry(driver *d) {
+static void on_odometry(driver *d) {
     static unsigned char bytes[4096];
     size_t length;
     while (!us_reader_take(d->odom, bytes, sizeof bytes, &length, NULL) && length > 0) {
@@ -176,7 +176,7 @@ static void list_robots(const cli_bus *bus, char *out, size_t cap) {
 
 static int fail_alone(driver *d) {
     char robots[256], remedy[384];
-    cli_bus_look(&d->bus);
+    cli_bus_discover(&d->bus);
     list_robots(&d->bus, robots, sizeof robots);
     if (robots[0]) {
         snprintf(remedy, sizeof remedy, "robots that listen here: %s", robots);
@@ -191,7 +191,7 @@ static int fail_alone(driver *d) {
 // Two drivers of one robot are rarely meant.
 static void warn_of_others(driver *d) {
     char dds[CLI_NAME_MAX];
-    cli_bus_look(&d->bus);
+    cli_bus_discover(&d->bus);
     if (!cli_dds_topic(d->topic, dds)) return;
     for (int32_t i = 0; i < d->bus.n_endpoint; i++) {
         const us_endpoint *e = &d->bus.endpoints[i];
@@ -338,7 +338,7 @@ static void drive(driver *d, bool is_keyboard) {
            until = isnan(d->options->time) ? INFINITY : begin + d->options->time;
     bool is_live = is_keyboard || (!d->options->is_quiet && cli_is_terminal(stderr));
     while (!cli_is_stopped() && cli_clock() < until) {
-        hear_odometry(d);
+        on_odometry(d);
         if (suspend_requested) suspend(d);
         double now = cli_clock();
         if (now >= next) {
@@ -369,10 +369,10 @@ static void stop(driver *d) {
     d->v = d->side = d->w = 0;
     for (int i = 0; i < 3; i++) {
         send_command(d);
-        hear_odometry(d);
+        on_odometry(d);
         cli_pause(0.05);
     }
-    hear_odometry(d);
+    on_odometry(d);
 }
 
 static void sum_up(const driver *d) {

@@ -27,7 +27,7 @@ typedef struct echo {
     const char *fields[MAX_FIELD];
     int64_t n_shown;
     uint64_t columns;  // CSV: hash of the paths in the header
-    bool is_shape_told;
+    bool is_shape_printed;
 } echo;
 
 // ---- paths ----
@@ -239,11 +239,11 @@ static int show_row(echo *e, size_t length, const us_sample *sample) {
         putchar('\n');
         free(copy);
         s.is_header = false;
-    } else if (s.columns != e->columns && !e->is_shape_told) {
+    } else if (s.columns != e->columns && !e->is_shape_printed) {
         cli_warn("choose fields that are always there, with --field",
                  "the arrays of %s changed their length: the columns are no longer those of the header",
                  e->topic);
-        e->is_shape_told = true;
+        e->is_shape_printed = true;
     }
     int64_t time = time_of(e, length, sample);
     printf("%lld.%09lld", (long long)(time / 1000000000), (long long)(time % 1000000000));
@@ -314,7 +314,7 @@ static int find_topic(echo *e, double until) {
                             "--type: \"%s\" is not a type that is known here", e->options->type);
     }
     for (;;) {
-        cli_bus_look(&e->bus);
+        cli_bus_discover(&e->bus);
         dds_type = find_type(e);
         if (dds_type || cli_is_stopped()) break;
         if (cli_clock() >= until) return fail_topic(e);
@@ -386,7 +386,7 @@ static int listen_until_done(echo *e) {
                             us_reader_n_match(e->reader) > 0 ? "" : ": nobody writes it");
         }
         if (code == CLI_GO_ON && now - looked > 0.5) {
-            cli_bus_look(&e->bus);
+            cli_bus_discover(&e->bus);
             looked = now;
             code = listen_to(e);
         }

@@ -157,8 +157,7 @@ int cli_recorder_init(cli_recorder *recorder, const cli_recorder_def *def, const
         us_error err = {0};
         char remedy[384];
         suggest(spec, def->values[i], remedy, sizeof remedy);
-        us_error_set(&err, US_ERR_NAME, &def->place, remedy, "there is no value \"%s\" to record",
-                     def->values[i]);
+        us_error_set(&err, US_ERR_NAME, &def->place, remedy, "unknown value \"%s\"", def->values[i]);
         cli_print_error(&err);
         return CLI_BAD_INPUT;
     }

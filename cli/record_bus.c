@@ -109,7 +109,7 @@ static int add_track(tape *t, const us_endpoint *e) {
 // Takes up topics that are new. One that a new writer cannot be heard on is listened to again, asking for
 // less.
 static int follow(tape *t) {
-    if (!cli_bus_look(&t->bus)) return CLI_GO_ON;
+    if (!cli_bus_discover(&t->bus)) return CLI_GO_ON;
     for (int32_t i = 0; i < t->bus.n_endpoint; i++) {
         const us_endpoint *e = &t->bus.endpoints[i];
         if (!e->is_writer || !is_wanted(t->options, e->topic)) continue;

@@ -43,7 +43,7 @@ static int parse_rate(const char *text, double *out_rate) {
         if (end == text || *end || !isfinite(*out_rate) || *out_rate <= 0) {
             return cli_fail(CLI_BAD_INPUT, "understudy replay",
                             "write --rate real, --rate max, or a number above 0 such as --rate 2",
-                            "--rate: \"%s\" is no pace", text);
+                            "--rate: invalid pace \"%s\"", text);
         }
     }
     return CLI_GO_ON;

@@ -60,7 +60,7 @@ static int parse_rate(const char *text, double *out_rate) {
         if (end == text || *end || !isfinite(*out_rate) || *out_rate <= 0) {
             return cli_fail(CLI_BAD_INPUT, "understudy run",
                             "write --rate real, --rate max, or a number above 0 such as --rate 2",
-                            "--rate: \"%s\" is no pace", text);
+                            "--rate: invalid pace \"%s\"", text);
         }
     }
     return CLI_GO_ON;
@@ -80,7 +80,7 @@ static int check_options(const run_options *options) {
                         "--csv-rate is not above 0");
     if (options->port != NOT_GIVEN && (options->port < 0 || options->port > 65535))
         return cli_fail(CLI_BAD_INPUT, element, "write --port N with N from 1 to 65535, or 0 for any",
-                        "--port: %lld is no port", (long long)options->port);
+                        "--port: invalid port %lld", (long long)options->port);
     if (options->is_headless && (options->port != NOT_GIVEN || options->address || options->token))
         return cli_fail(CLI_BAD_INPUT, element, "leave out --headless, or the others",
                         "--port, --address and --token are about the page, and --headless has none");
@@ -144,7 +144,7 @@ static int save_ground(const us_sim *sim, const us_spec *spec, const run_options
         sscanf(options->ground_zone, "%lf , %lf , %lf , %lf", &zone[0], &zone[1], &zone[2], &zone[3]) != 4)
         return cli_fail(CLI_BAD_INPUT, "--ground-zone",
                         "write --ground-zone X0,Y0,X1,Y1: metres in the ground's frame",
-                        "\"%s\" is no rectangle", options->ground_zone);
+                        "invalid rectangle \"%s\"", options->ground_zone);
     const us_shape_def *ground = us_spec_view_shape(spec, us_sim_get_deformable(sim, 0).shape);
     us_error err = {0};
     us_status status = us_sim_write_deformable(sim, 0, ground, options->ground_zone ? zone : NULL,
@@ -451,7 +451,7 @@ static void print_start(const run_options *options, const cli_network *network, 
 static int serve(const run_options *options, cli_network *network, FILE *out) {
     if (options->is_headless) return CLI_GO_ON;
     us_view_def def = us_view_def_default();
-    // A port that was asked for is meant; the usual one is only a preference.
+    // A port that was asked for is meant; the usual one is only a request.
     if (options->port != NOT_GIVEN) {
         def.port = (int32_t)options->port;
         def.search_free_port = false;

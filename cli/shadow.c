@@ -56,7 +56,7 @@ static int set_one(us_shadow_def *def, const char *item) {
     }
     const char *near = cli_nearest(name, names, N_TOLERANCE);
     snprintf(remedy, sizeof remedy, near ? "did you mean %s?" : "see docs/switch.md for the names", near);
-    return cli_fail(CLI_BAD_INPUT, element, remedy, "there is no tolerance \"%.60s\"", name);
+    return cli_fail(CLI_BAD_INPUT, element, remedy, "unknown tolerance \"%.60s\"", name);
 }
 
 int cli_shadow_set(us_shadow_def *def, const cli_list *items) {

@@ -231,7 +231,7 @@ static int find_joint(const reader *r, const char *name, const char *element, us
         snprintf(remedy, sizeof remedy, "\"understudy info\" lists the joints");
     }
     free(candidates);
-    return fail(r, element, remedy, "there is no joint \"%s\"", name);
+    return fail(r, element, remedy, "unknown joint \"%s\"", name);
 }
 
 static int read_joint(const reader *r, state_topic topic, const char *name, const cJSON *item) {
@@ -443,7 +443,7 @@ static int read_wrenches(const reader *r, const cJSON *item) {
         snprintf(element, sizeof element, "wrenches \"%s\"", child->string);
         us_body body = us_model_find_body(r->model, child->string);
         if (body.i < 0)
-            return fail(r, element, "\"understudy info\" lists the links", "there is no link \"%s\"",
+            return fail(r, element, "\"understudy info\" lists the links", "unknown link \"%s\"",
                         child->string);
         double x[6] = {0};
         if (cJSON_IsObject(child)) {

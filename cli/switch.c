@@ -55,7 +55,7 @@ static int read_mode(const char *name, us_switch_mode *out_mode) {
     char remedy[128];
     snprintf(remedy, sizeof remedy,
              near ? "did you mean %s?" : "write hardware, proxy, mirror, shadow or stop", near);
-    return cli_fail(CLI_BAD_INPUT, element, remedy, "there is no mode \"%.60s\"", name);
+    return cli_fail(CLI_BAD_INPUT, element, remedy, "unknown mode \"%.60s\"", name);
 }
 
 // The file of evidence: "none", a name, or one made from the robot's.
@@ -75,24 +75,33 @@ static void set_handover(us_handover_def *def, const char *robot, const switch_o
     def->evidence = path;
 }
 
-static int run_switch(const char *robot, const switch_options *o) {
+// The definition of a switch from the options. `text` and `evidence` get the texts that it refers to.
+static int make_def(const char *robot, const switch_options *o, char text[1024], char evidence[512],
+                    us_switch_def *out) {
     us_error err = {0};
-    char text[1024], evidence[512];
     us_switch_def def = us_switch_def_default();
-    us_status status = us_bus_def_from_environment(&def.operators, text, sizeof text, &err);
-    if (status) {
+    if (us_bus_def_from_environment(&def.operators, text, 1024, &err)) {
         cli_print_error(&err);
         return CLI_BAD_INPUT;
     }
+
+    // domains
     if (o->operators >= 0) def.operators.domain = (int32_t)o->operators;
     def.hardware = def.proxy = def.operators;
     def.hardware.domain = o->hardware >= 0 ? (int32_t)o->hardware : def.operators.domain + 1;
     def.proxy.domain = o->proxy >= 0 ? (int32_t)o->proxy : def.operators.domain + 2;
+
+    // what is copied
     def.robot = robot;
     def.watchdog = o->watchdog;
     def.heartbeat = o->heartbeat;
     def.on_event = print_event;
-    set_handover(&def.handover, robot, o, evidence, sizeof evidence);
+    def.rules = o->rules.item;
+    def.n_rule = o->rules.n;
+    def.is_secret = o->is_secret;
+    set_handover(&def.handover, robot, o, evidence, 512);
+
+    // what is named
     static const char *const losses[] = {
         [US_LOSS_PROXY] = "proxy", [US_LOSS_OTHER] = "other", [US_LOSS_STOP] = "stop"};
     int loss = US_LOSS_PROXY;
@@ -100,17 +109,38 @@ static int run_switch(const char *robot, const switch_options *o) {
         loss++;
     if (loss > US_LOSS_STOP)
         return cli_fail(CLI_BAD_INPUT, element, "write proxy, other or stop",
-                        "there is no rule \"%.60s\" for a loss", o->on_loss);
+                        "--on-loss: invalid rule \"%.60s\"", o->on_loss);
     def.on_loss = (us_switch_loss)loss;
-    def.rules = o->rules.item;
-    def.n_rule = o->rules.n;
-    def.is_secret = o->is_secret;
     def.shadow.resync_when_diverged = strcmp(o->on_parted, "resync") == 0;
     if (!def.shadow.resync_when_diverged && strcmp(o->on_parted, "ask") != 0)
-        return cli_fail(CLI_BAD_INPUT, element, "write ask or resync",
-                        "there is no rule \"%.60s\" for two that have parted", o->on_parted);
+        return cli_fail(CLI_BAD_INPUT, element, "write ask or resync", "--on-parted: invalid rule \"%.60s\"",
+                        o->on_parted);
     int code = read_mode(o->mode, &def.mode);
     if (code == CLI_GO_ON) code = cli_shadow_set(&def.shadow, &o->tolerance);
+    *out = def;
+    return code;
+}
+
+// Runs the switch until it is stopped or withdraws, and a script beside it.
+static int serve_until_stopped(us_switch *sw, cli_script *script) {
+    double started = cli_clock(), both_alive = INFINITY;
+    while (!cli_is_stopped()) {
+        cli_pause(script ? 0.02 : 0.1);
+        us_switch_state now = us_switch_get_state(sw);
+        if (now.is_alive[0] && now.is_alive[1]) both_alive = fmin(both_alive, cli_clock());
+        // Where one of the two does not come, the script begins without it.
+        double began = fmin(both_alive + SCRIPT_AFTER, started + SCRIPT_PATIENCE);
+        if (script) cli_script_go_on(script, sw, cli_clock() - began, print_event);
+        if (now.is_withdrawn) return CLI_RUN_FAILED;
+    }
+    return CLI_OK;
+}
+
+static int run_switch(const char *robot, const switch_options *o) {
+    us_error err = {0};
+    char text[1024], evidence[512];
+    us_switch_def def;
+    int code = make_def(robot, o, text, evidence, &def);
     if (code != CLI_GO_ON) return code;
     cli_script *script = NULL;
     if (o->script) code = cli_script_load(o->script, (uint64_t)o->seed, &script);
@@ -119,9 +149,11 @@ static int run_switch(const char *robot, const switch_options *o) {
         cli_script_destroy(script);
         return code;
     }
+
     us_switch *sw = NULL;
     cli_catch_stop(NULL);
-    if ((status = us_switch_open(&def, &sw, &err))) {
+    us_status status = us_switch_open(&def, &sw, &err);
+    if (status) {
         cli_print_error(&err);
         cli_script_destroy(script);
         return status == US_ERR_VALUE ? CLI_BAD_INPUT : CLI_RUN_FAILED;
@@ -129,17 +161,8 @@ static int run_switch(const char *robot, const switch_options *o) {
     printf("robot %s: operators in domain %d, hardware in %d, proxy in %d; watchdog %g s, on loss %s\n",
            robot, def.operators.domain, def.hardware.domain, def.proxy.domain, def.watchdog, o->on_loss);
     fflush(stdout);
-    code = CLI_OK;
-    double started = cli_clock(), heard = INFINITY;  // when both were first heard
-    while (!cli_is_stopped() && code == CLI_OK) {
-        cli_pause(script ? 0.02 : 0.1);
-        us_switch_state now = us_switch_get_state(sw);
-        if (now.is_alive[0] && now.is_alive[1]) heard = fmin(heard, cli_clock());
-        // Where one of them does not come, the script begins without it.
-        double began = fmin(heard + SCRIPT_AFTER, started + SCRIPT_PATIENCE);
-        if (script) cli_script_go_on(script, sw, cli_clock() - began, print_event);
-        if (now.is_withdrawn) code = CLI_RUN_FAILED;
-    }
+    code = serve_until_stopped(sw, script);
+
     us_switch_state s = us_switch_get_state(sw);
     us_switch_close(sw);
     cli_script_destroy(script);
@@ -304,6 +327,23 @@ static int ask_switch(const char *robot, const switch_options *o) {
     return code;
 }
 
+static int check_options(const switch_options *o) {
+    const int64_t domains[] = {o->operators, o->hardware, o->proxy};
+    for (int i = 0; i < 3; i++) {
+        if (domains[i] < -1 || domains[i] > 232)
+            return cli_fail(CLI_BAD_INPUT, element, "domains are 0 to 232", "invalid domain %lld",
+                            (long long)domains[i]);
+    }
+    bool is_to_hardware = o->to && strcmp(o->to, "hardware") == 0;
+    if ((o->is_match || o->is_anyway) && (!is_to_hardware || (o->is_match && o->is_anyway)))
+        return cli_fail(CLI_BAD_INPUT, element, "write --to hardware --match, or --to hardware --anyway",
+                        "--match and --anyway say how to go to the hardware");
+    if (o->is_resync && o->to)
+        return cli_fail(CLI_BAD_INPUT, element, "ask for one after the other",
+                        "--resync and --to are two requests");
+    return CLI_GO_ON;
+}
+
 static int run(const cli_command *command, int argc, char **argv) {
     switch_options o = {.operators = -1,
                         .hardware = -1,
@@ -363,21 +403,10 @@ static int run(const cli_command *command, int argc, char **argv) {
     const char *robot = NULL;
     int code = cli_parse(command, options, sizeof options / sizeof options[0], argc, argv, &robot);
     if (code != CLI_GO_ON) return code;
-    const int64_t domains[] = {o.operators, o.hardware, o.proxy};
-    for (int i = 0; i < 3; i++) {
-        if (domains[i] < -1 || domains[i] > 232)
-            return cli_fail(CLI_BAD_INPUT, element, "domains are 0 to 232", "there is no domain %lld",
-                            (long long)domains[i]);
-    }
-    bool is_back = o.to && strcmp(o.to, "hardware") == 0;
-    if ((o.is_match || o.is_anyway) && (!is_back || (o.is_match && o.is_anyway)))
-        return cli_fail(CLI_BAD_INPUT, element, "write --to hardware --match, or --to hardware --anyway",
-                        "--match and --anyway say how to go to the hardware");
+    code = check_options(&o);
+    if (code != CLI_GO_ON) return code;
     if (o.wait < 0) o.wait = o.is_match ? 70 : 5;
     if (robot[0] == '/') robot++;
-    if (o.is_resync && o.to)
-        return cli_fail(CLI_BAD_INPUT, element, "ask for one after the other",
-                        "--resync and --to are two requests");
     if (o.is_resync) o.to = "resync";
     return o.to || o.is_status || o.is_watch ? ask_switch(robot, &o) : run_switch(robot, &o);
 }

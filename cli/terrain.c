@@ -189,7 +189,7 @@ static int show_site(const char *path, bool is_json, const char *picture) {
         json_site(&json, path, &info);
     else
         print_site(path, &info);
-    us_status status = picture ? us_site_picture(site, picture, &err) : US_OK;
+    us_status status = picture ? us_site_write_hillshade(site, picture, &err) : US_OK;
     us_site_close(site);
     if (!status) return CLI_OK;
     int bad = fail_with(&err);

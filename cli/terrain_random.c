@@ -71,8 +71,8 @@ static int read_method(settings *s) {
             return CLI_GO_ON;
         }
     }
-    return cli_fail(CLI_BAD_INPUT, ELEMENT, "write embed, outer or patch",
-                    "--method: there is no method \"%s\"", s->method);
+    return cli_fail(CLI_BAD_INPUT, ELEMENT, "write embed, outer or patch", "--method: unknown method \"%s\"",
+                    s->method);
 }
 
 // Lines of a distance and the covariance there, evenly spaced from 0 on; # begins a remark.
@@ -141,8 +141,7 @@ static int read_covariance(settings *s, bool has_variance) {
              near ? "did you mean %s?"
                   : "write exponential, gaussian, matern, fractal or spherical, or give a --table",
              near);
-    return cli_fail(CLI_BAD_INPUT, ELEMENT, remedy, "--covariance: there is none called \"%s\"",
-                    s->covariance);
+    return cli_fail(CLI_BAD_INPUT, ELEMENT, remedy, "--covariance: unknown covariance \"%s\"", s->covariance);
 }
 
 static int read_things(settings *s) {
@@ -156,10 +155,10 @@ static int read_things(settings *s) {
     if (n > 0) {
         c->density = 1e-6 * x[0];
         if (n > 1) {
-            c->least = x[1];
-            c->most = fmax(c->most, x[1]);
+            c->min_size = x[1];
+            c->max_size = fmax(c->max_size, x[1]);
         }
-        if (n > 2) c->most = x[2];
+        if (n > 2) c->max_size = x[2];
         if (n > 3) c->slope = x[3];
     }
     us_scatter_def *r = &s->def.rocks;
@@ -170,8 +169,8 @@ static int read_things(settings *s) {
                         s->rocks);
     if (n > 0) {
         r->density = x[0];
-        r->least = n > 1 ? x[1] : 2 * s->def.height.spacing;
-        r->most = n > 2 ? x[2] : fmax(4 * r->least, r->most);
+        r->min_size = n > 1 ? x[1] : 2 * s->def.height.spacing;
+        r->max_size = n > 2 ? x[2] : fmax(4 * r->min_size, r->max_size);
     }
     return CLI_GO_ON;
 }
@@ -236,10 +235,10 @@ static void print_report(const settings *s, const us_random_site_info *info, dou
         print_layer(def->soil[i].name, "", &def->soil[i].field, &info->layer[i + 1]);
     if (def->craters.density > 0)
         printf("%-12s %.6g per km^2 of %.4g to %.4g m, on the heights\n", "craters",
-               1e6 * def->craters.density, def->craters.least, def->craters.most);
+               1e6 * def->craters.density, def->craters.min_size, def->craters.max_size);
     if (def->rocks.density > 0)
         printf("%-12s %lld of %.4g to %.4g m, on the heights\n", "rocks", (long long)info->n_rock,
-               def->rocks.least, def->rocks.most);
+               def->rocks.min_size, def->rocks.max_size);
     printf("%-12s %.2f s\n", "time", seconds);
 }
 

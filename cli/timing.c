@@ -48,7 +48,7 @@ typedef struct listened {
 typedef struct listener {
     pthread_mutex_t lock;
     listened topic[US_TOPIC_COUNT];
-    int32_t n_moment, cap, n_way;
+    int32_t n_moment, cap, n_direction;
     moment *moments;
     double *way;  // s
     us_bus *probe_bus;
@@ -77,11 +77,11 @@ static void hear(void *context, const us_sample *sample) {
     pthread_mutex_unlock(&l->lock);
 }
 
-static void hear_probe(void *context, const us_sample *sample) {
+static void on_probe(void *context, const us_sample *sample) {
     listener *l = context;
     double late = 1e-9 * (double)(cli_wall_ns() - sample->source_time);
     pthread_mutex_lock(&l->lock);
-    if (l->n_way < l->cap) l->way[l->n_way++] = late;
+    if (l->n_direction < l->cap) l->way[l->n_direction++] = late;
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -115,7 +115,7 @@ static us_status open_probe(listener *l, us_bus *bus, us_error *err) {
     topic.node = -1;
     if (!status) status = us_bus_open(&def, &l->probe_bus, err);
     if (!status) status = us_bus_add_writer(l->probe_bus, &topic, &l->probe, err);
-    return status ? status : us_bus_add_reader(bus, &topic, hear_probe, l, &reader, err);
+    return status ? status : us_bus_add_reader(bus, &topic, on_probe, l, &reader, err);
 }
 
 // ---- what the robot says ----
@@ -241,10 +241,10 @@ static found work_out(const listener *l) {
     found f = {.drift = drift_of(l)};
     double *late = late_of(l, f.drift);
     f.is_wall = fabs(late[0]) < NO_WALL;
-    qsort(l->way, (size_t)l->n_way, sizeof *l->way, compare);
-    double own = spread_of(late, l->n_moment), way = spread_of(l->way, l->n_way);
+    qsort(l->way, (size_t)l->n_direction, sizeof *l->way, compare);
+    double own = spread_of(late, l->n_moment), way = spread_of(l->way, l->n_direction);
     if (own > way) f.jitter = sqrt(own * own - way * way) / (LAST - FIRST);
-    f.offset = DELAY + FIRST * f.jitter + begin_of(l->way, l->n_way) - begin_of(late, l->n_moment);
+    f.offset = DELAY + FIRST * f.jitter + begin_of(l->way, l->n_direction) - begin_of(late, l->n_moment);
     free(late);
     return f;
 }
@@ -335,7 +335,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (code != CLI_GO_ON) return code;
     if (!(seconds > 0 && seconds <= 3600))
         return cli_fail(CLI_BAD_INPUT, element, "write --time S with S from 1 to 3600",
-                        "--time: that is no time to listen");
+                        "--time: invalid time");
     if (robot[0] == '/') robot++;
     cli_catch_stop(NULL);
     static listener l[2];
@@ -349,9 +349,10 @@ static int run(const cli_command *command, int argc, char **argv) {
     cli_bus_close(&bus);  // from here on nothing is heard any more
     us_bus_close(l[0].probe_bus);
     for (int i = 0; i < n && code == CLI_GO_ON; i++) {
-        if (l[i].n_moment < LEAST || l[0].n_way < LEAST)
-            code = cli_fail(CLI_RUN_FAILED, element, "listen for longer: --time",
-                            "%d moments and %d probes are too few", (int)l[i].n_moment, (int)l[0].n_way);
+        if (l[i].n_moment < LEAST || l[0].n_direction < LEAST)
+            code =
+                cli_fail(CLI_RUN_FAILED, element, "listen for longer: --time",
+                         "%d moments and %d probes are too few", (int)l[i].n_moment, (int)l[0].n_direction);
     }
     if (code == CLI_GO_ON) {
         found f = work_out(&l[0]);

@@ -19,7 +19,7 @@ if(US_FASTDDS AND US_FASTDDS_INCLUDE AND US_FASTRTPS_LIBRARY AND US_FASTCDR_LIBR
   if(NOT "CXX" IN_LIST us_languages)
     enable_language(CXX)
   endif()
-  set(us_cxx_options -Wall -Wextra -Wpedantic -Werror -Wshadow)
+  set(us_cxx_options -Wall -Wextra -Wpedantic ${us_werror} -Wshadow)
 
   file(GLOB us_fastdds_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/plugins/fastdds/*.cpp)
   add_library(understudy_fastdds MODULE ${us_fastdds_sources})

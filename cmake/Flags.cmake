@@ -9,6 +9,7 @@ else()
   set(us_arch_default "")
 endif()
 set(US_ARCH "${us_arch_default}" CACHE STRING "Value for -march=; empty: the compiler's default")
+option(US_WERROR "Warnings are errors: for those who change the code, not for those who build it" OFF)
 set(US_SANITIZE "" CACHE STRING "Sanitizers, for example address,undefined; empty: none")
 
 if(NOT CMAKE_BUILD_TYPE)
@@ -23,10 +24,17 @@ else()
 endif()
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1 -g -fno-omit-frame-pointer -DNDEBUG")
 
+# Another version of a compiler may warn of what this code was never checked for: that must not stop a user's build.
+if(US_WERROR)
+  set(us_werror -Werror)
+else()
+  set(us_werror)
+endif()
+
 add_library(us_flags INTERFACE)
 target_compile_definitions(us_flags INTERFACE _GNU_SOURCE)
 target_compile_options(us_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wwrite-strings -Wvla
+  -Wall -Wextra -Wpedantic ${us_werror} -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wwrite-strings -Wvla
   -ffp-contract=fast -fno-math-errno
   -Wno-psabi) # four-lane vectors stay inside the library, so it does not matter how they would be passed without AVX
 

@@ -28,7 +28,7 @@ set_source_files_properties(${us_message_sources} PROPERTIES COMPILE_OPTIONS "-w
 # Runs while building, so it takes none of the flags that decide where the library runs.
 add_executable(idl_types tools/idl_types.c)
 target_compile_definitions(idl_types PRIVATE _GNU_SOURCE)
-target_compile_options(idl_types PRIVATE -Wall -Wextra -Wpedantic -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
+target_compile_options(idl_types PRIVATE -Wall -Wextra -Wpedantic ${us_werror} -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
 add_custom_command(OUTPUT ${us_messages_dir}/wire/message_list.h ${us_messages_dir}/message_table.c
   COMMAND idl_types ${us_messages_dir}/wire/message_list.h ${us_messages_dir}/message_table.c ${us_idl_files}
   DEPENDS idl_types ${us_idl_files} COMMENT "Tables of the messages" VERBATIM)

@@ -34,10 +34,16 @@ function(us_add_test directory source)
   else()
     set(timeout 120)
   endif()
+  # Tests that compute run beside the browser's; those that measure times and wait come after them.
+  if(directory STREQUAL "e2e")
+    set(cost 1)
+  else()
+    set(cost 2)
+  endif()
   # Each has a DDS domain of its own, so that robots of two tests never meet.
   math(EXPR us_test_domain "${us_test_domain} % 200 + 1")
   set(us_test_domain ${us_test_domain} PARENT_SCOPE)
-  set_tests_properties(${directory}/${name} PROPERTIES LABELS ${directory} TIMEOUT ${timeout} ENVIRONMENT "ROS_DOMAIN_ID=${us_test_domain}")
+  set_tests_properties(${directory}/${name} PROPERTIES LABELS ${directory} TIMEOUT ${timeout} COST ${cost} ENVIRONMENT "ROS_DOMAIN_ID=${us_test_domain}")
 endfunction()
 set(us_test_domain 0)
 
@@ -85,8 +91,8 @@ if(US_PAGE AND US_NODE AND US_CHROMIUM AND NOT US_SANITIZE)
     file(MAKE_DIRECTORY ${scratch})
     add_test(NAME browser/${name} COMMAND ${US_NODE} ${script} WORKING_DIRECTORY ${scratch})
     math(EXPR us_test_domain "${us_test_domain} % 200 + 1")
-    # A picture drawn in software keeps both processors busy: one test at a time.
-    set_tests_properties(browser/${name} PROPERTIES LABELS browser TIMEOUT 300 RUN_SERIAL ON
+    # A picture drawn in software keeps one processor busy: one of these at a time, first of all, and tests that compute beside it.
+    set_tests_properties(browser/${name} PROPERTIES LABELS browser TIMEOUT 300 RESOURCE_LOCK browser COST 3
       ENVIRONMENT "ROS_DOMAIN_ID=${us_test_domain};US_SOURCE_DIR=${CMAKE_SOURCE_DIR};US_PROGRAM=$<TARGET_FILE:understudy_program>;US_CHROMIUM=${US_CHROMIUM}")
   endforeach()
 endif()

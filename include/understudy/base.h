@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-// Marks what the library exports; everything else is hidden.
+// Export mark of the library's functions; everything else is hidden.
 #if defined(__GNUC__)
 #define US_API __attribute__((visibility("default")))
 #define US_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
@@ -50,8 +50,8 @@ typedef enum us_status {
 // The text of a status; "unknown status" for a number outside the list. Never NULL.
 US_API const char *us_status_text(us_status status);
 
-// What went wrong, where, and what to do about it. Also used for warnings (code US_OK).
-// Texts that do not fit are cut and end in "...".
+// Error: what is wrong, where, and the remedy. Also used for warnings (code US_OK). Texts that do not fit are
+// cut and end in "...".
 typedef struct us_error {
     us_status code;
     int32_t line;       // 1-based; 0 when there is none
@@ -62,7 +62,7 @@ typedef struct us_error {
     char remedy[384];   // what to write instead; "" when there is nothing to say
 } us_error;
 
-// Where something was written. `file` may be NULL.
+// Place in a file. `file` may be NULL.
 typedef struct us_place {
     const char *file;
     int32_t line;
@@ -71,7 +71,7 @@ typedef struct us_place {
 } us_place;
 
 // Fills *err (which may be NULL) and returns `code`, so that callers write: return us_error_set(err, ...).
-// `place` and `remedy` may be NULL. `format` makes the message.
+// `place` and `remedy` may be NULL. `format` and what follows give the message, as printf.
 US_API us_status us_error_set(us_error *err, us_status code, const us_place *place, const char *remedy,
                               const char *format, ...) US_PRINTF(5, 6);
 
@@ -79,8 +79,8 @@ US_API us_status us_error_set(us_error *err, us_status code, const us_place *pla
 // needs, without the 0.
 US_API size_t us_error_format(const us_error *err, char *buf, size_t cap);
 
-// Memory comes from here and only from here. `alloc` returns NULL when there is none; `align` is a power of
-// two. `release` gets the size and alignment that `alloc` got, and is never called with NULL.
+// Allocator: the only source of the library's memory. `alloc` returns NULL when there is none; `align` is a
+// power of two. `release` gets the size and alignment that `alloc` got, and is never called with NULL.
 typedef struct us_allocator {
     void *(*alloc)(void *context, size_t size, size_t align);
     void (*release)(void *context, void *memory, size_t size, size_t align);

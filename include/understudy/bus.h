@@ -17,21 +17,21 @@ extern "C" {
 
 typedef struct us_bus us_bus;
 
-// How far others are looked for.
+// Range of discovery.
 typedef enum us_bus_range {
     US_BUS_LOCALHOST,  // this machine, loopback only: the default
     US_BUS_SUBNET,     // multicast on the network
-    US_BUS_OFF,        // nobody
+    US_BUS_OFF,        // none
 } us_bus_range;
 
 typedef struct us_bus_def {
     us_allocator allocator;  // used from several threads
-    const char *vendor;  // "cyclone" (default, built in) or "fastdds" (the library libunderstudy-fastdds.so,
-                         // loaded when asked for)
-    int32_t domain;      // 0 .. 232
+    const char
+        *vendor;     // "cyclone" (default, built in) or "fastdds" (libunderstudy-fastdds.so, loaded on use)
+    int32_t domain;  // 0 .. 232
     us_bus_range range;
     int32_t n_peer;
-    const char *const *peers;  // addresses to look at beside that
+    const char *const *peers;  // further addresses to look for participants at
     const char *enclave;       // default "/"
     bool use_humble_gid;       // ros_discovery_info with 24-byte ids, as before ROS 2 Iron; default false
     bool hide_from_graph;      // announce no node: a bare DDS program
@@ -47,8 +47,8 @@ US_API us_bus_def us_bus_def_default(void);
 US_API us_status us_bus_def_from_environment(us_bus_def *def, char *text, size_t cap, us_error *err);
 
 US_API us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err);
-US_API void
-us_bus_close(us_bus *bus);  // and all that belongs to it; NULL is allowed. No callback runs afterwards
+// Closes the bus and all its writers and readers; NULL is allowed. No callback runs afterwards.
+US_API void us_bus_close(us_bus *bus);
 US_API const char *us_bus_vendor(const us_bus *bus);
 US_API int32_t us_bus_domain(const us_bus *bus);
 

@@ -1,9 +1,8 @@
-// How two surfaces touch: the models behind the interaction table, and how to add one's own.
+// Interaction models: how two surfaces touch, and how to add a model.
 //
-// A model looks at one contact point and says what the normal force is now and how it changes with gap and
-// speed, and what friction does. The solver takes that as implicit rows: stiff laws are stable at any step.
-// Models have no state but the few numbers that are theirs in the contact's memory, which is part of the
-// world's state.
+// A model gets one contact point and returns the normal force now, its derivatives by gap and speed, and the
+// friction. The solver takes that as implicit rows: stiff laws are stable at any step. Models have no state
+// but a few numbers in the contact's memory, which is part of the world's state.
 #ifndef UNDERSTUDY_INTERACTION_H
 #define UNDERSTUDY_INTERACTION_H
 
@@ -25,19 +24,19 @@ typedef struct us_touch {
     us_vec3 velocity;        // m/s, of A's surface against B's
     double normal_velocity;  // m/s, negative when closing
     double mass;             // kg, an estimate of what the contact moves
-    double load;             // N, weight of all that hangs together through contacts
-    bool is_new;             // was not there in the last step
+    double load;             // N, weight of all bodies that are connected through contacts
+    bool is_new;             // the contact was not there in the last step
     const char *material_a, *material_b;
     const us_pair_values *values;
     const us_property *parameters;  // of the pair's row
     int32_t n_parameter;
 } us_touch;
 
-// What the model answers. On entry it holds what the model "compliant" would say.
+// Result of the model. On entry it holds that of the model "compliant".
 typedef struct us_touch_law {
-    double force;               // N, at this gap and speed; less than 0 counts as 0 after the step's change
-    double stiffness, damping;  // N/m, N s/m: minus the force's derivatives by gap and by normal velocity;
-                                // not negative, not both 0
+    double force;  // N, at this gap and speed; less than 0 counts as 0 after the step's change
+    // N/m, N s/m: minus the force's derivatives by gap and by normal velocity; not negative, not both 0.
+    double stiffness, damping;
     double tangent_stiffness, tangent_damping;  // of the anchor; the stiffness is greater than 0
     double static_friction, kinetic_friction;
     double viscous;      // N s/m, of sliding
@@ -48,15 +47,15 @@ typedef struct us_touch_law {
 
 typedef struct us_interaction {
     int32_t version;   // US_INTERACTION_VERSION
-    const char *name;  // what <pair model="..."> says
-    void *user;        // handed to `touch`
+    const char *name;  // as in <pair model="...">
+    void *user;        // passed to `touch`
     // Called once per contact point and step, from any thread. Must not allocate, block or keep state
     // elsewhere: the same touch and memory must give the same law. `memory` is 0 for a new contact. False:
-    // the model cannot say; the step fails.
+    // the model has no result; the step fails.
     bool (*touch)(const us_touch *touch, double memory[US_TOUCH_MEMORY], us_touch_law *law, void *user);
 } us_interaction;
 
-// Makes a model known to a spec. The name must be new; the same model again changes nothing. `user` must
+// Registers a model with a spec. The name must be new; the same model again changes nothing. `user` must
 // outlive every model compiled from the spec. Errors: US_ERR_VALUE for another version or a model without
 // `touch`, US_ERR_NAME for a name that is missing or taken.
 US_API us_status us_spec_add_interaction(us_spec *spec, const us_interaction *model, us_error *err);

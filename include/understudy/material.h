@@ -1,5 +1,5 @@
-// What surfaces are made of, how two of them touch, where a ground is made of something else, and how its
-// soil varies: parts of a us_spec.
+// Materials of surfaces, the interaction of two of them, regions of a ground with another material, and maps
+// of soil parameters: parts of a us_spec.
 #ifndef UNDERSTUDY_MATERIAL_H
 #define UNDERSTUDY_MATERIAL_H
 
@@ -23,12 +23,12 @@ typedef struct us_property {
     int64_t integer;
 } us_property;
 
-// What a surface is made of: a token that shapes name, with any properties that models want to look up.
+// Material of a surface: a name that shapes refer to, with any properties that models look up.
 typedef struct us_material_def {
     const char *name;
     const us_property *properties;
     int32_t n_property;
-    bool is_soil;  // half spaces and height fields of the world made of it give way like `soil`
+    bool is_soil;  // half spaces and height fields of the world with this material yield like `soil`
     us_soil soil;
     int32_t n_grouser;      // of wheels made of it, round the rim; default 0: smooth
     double grouser_height;  // m
@@ -36,8 +36,8 @@ typedef struct us_material_def {
     int32_t line;
 } us_material_def;
 
-// A part of a ground that is made of something else: a polygon, or the samples of a mask that have a value,
-// in the frame of a half space or height field of the world. Later ones lie over earlier ones.
+// Region of a ground with a material of its own: a polygon, or the samples of a mask that have a value, in
+// the frame of a half space or height field of the world. Later ones lie over earlier ones.
 typedef struct us_region_def {
     const char *name;
     const char *ground;     // the name of the shape
@@ -52,48 +52,49 @@ typedef struct us_region_def {
     int32_t line;
 } us_region_def;
 
-// A number of the soil of a ground that varies from place to place: it takes the place of the material's own.
-// Later ones lie over earlier ones.
+// Map of a soil parameter that varies over a ground: it replaces the material's own. Later ones lie over
+// earlier ones.
 typedef struct us_soil_map_def {
-    const char *ground;     // the name of a half space or height field of the world
-    const char *material;   // of which soil; NULL: of whatever soil the ground is made of at a place
-    const char *parameter;  // a field of us_soil: "cohesion". Not repose_angle, critical_angle: a bed flows
-                            // alike everywhere
-    const double *values;   // n_x * n_y samples, x fastest, centred on the ground's frame, bilinear between
-                            // them; NaN, as beyond the last: what holds without the map. NULL: the layer
-                            // "soil.PARAMETER" of the site that the ground is
+    const char *ground;    // the name of a half space or height field of the world
+    const char *material;  // of which soil; NULL: of whatever soil the ground is made of at a place
+    // A field of us_soil: "cohesion". Not repose_angle, critical_angle: deformable terrain flows alike
+    // everywhere.
+    const char *parameter;
+    // n_x * n_y samples, x fastest, centred on the ground's frame, bilinear between them; NaN, as beyond the
+    // last: what holds without the map. NULL: the layer "soil.PARAMETER" of the site that the ground is.
+    const double *values;
     int32_t n_x, n_y;
     double dx, dy;  // m
     const char *file;
     int32_t line;
 } us_soil_map_def;
 
-// How two materials touch. Lengths in m, stiffness in N/m, per contact point.
+// Contact parameters of two materials. Lengths in m, stiffness in N/m, per contact point.
 typedef struct us_pair_values {
     double static_friction;   // tangential, while sticking; default 0.90
     double kinetic_friction;  // tangential, while sliding; default 0.80
     double viscous;           // N s/m, added while sliding; default 0.50
-    double normal_static;     // damping ratio along the normal of a contact at rest, spring-damper model;
-                              // default 0.35
-    double rotational;        // scale of the torsional friction; default 1.00
-    double assumed_mass;      // kg, for critical damping where the mass is not known; default 40
-    double restitution;       // 0 .. 1; default 0
-    double reference_speed;   // m/s, at which a nonlinear spring-damper has that restitution; default 1
-    double stiffness;         // 0: from the weight that the contact carries; default 0
-    double damping_ratio;     // default 1
-    double torsion_radius;    // radius of the patch that a single point stands for; default 0: no torsional
-                              // friction
-    double rolling_length;    // m, rolling torque over normal force; default 0
+    // Damping ratio along the normal of a contact at rest, spring-damper model; default 0.35.
+    double normal_static;
+    double rotational;       // scale of the torsional friction; default 1.00
+    double assumed_mass;     // kg, for critical damping where the mass is not known; default 40
+    double restitution;      // 0 .. 1; default 0
+    double reference_speed;  // m/s, at which a nonlinear spring-damper has that restitution; default 1
+    double stiffness;        // 0: from the weight that the contact carries; default 0
+    double damping_ratio;    // default 1
+    // Radius of the patch that a single point represents; default 0: no torsional friction.
+    double torsion_radius;
+    double rolling_length;  // m, rolling torque over normal force; default 0
 } us_pair_values;
 
-// A row of the interaction table: materials A and B (any order; NULL: any), and the fidelity it is for (NULL:
-// any), to a model by name and its numbers. The most particular row wins: both materials before one before
-// none, then a fidelity before none, then the later row.
+// Row of the interaction table: materials A and B (any order; NULL: any) and the fidelity it is for (NULL:
+// any) select a model by name and its parameters. The most specific row wins: both materials before one
+// before none, then a fidelity before none, then the later row.
 typedef struct us_pair_def {
     const char *material_a, *material_b, *fidelity;
     const char *model;  // "compliant" (default), "spring-damper", or one that was registered: us_interaction
     us_pair_values values;
-    const us_property *parameters;  // for models of one's own
+    const us_property *parameters;  // for registered models
     int32_t n_parameter;
     const char *file;
     int32_t line;

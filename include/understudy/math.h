@@ -147,7 +147,7 @@ static inline us_vec3 us_quat_rotate(us_quat q, us_vec3 a) {
 }
 // The shortest rotation that carries +z onto the unit vector d (about x where d is -z).
 static inline us_quat us_quat_from_z(us_vec3 d) {
-    // w is 1 + d.z, written so that little is lost near -z. Within 1e-12 rad of -z the way d leans is noise.
+    // w is 1 + d.z, written so that little is lost near -z. Within 1e-12 rad of -z the tilt of d is rounding.
     double side = d.x * d.x + d.y * d.y;
     us_quat q = {d.z < 0 ? side / (1 - d.z) : 1 + d.z, -d.y, d.x, 0};
     us_quat flip = {0, 1, 0, 0};

@@ -27,6 +27,9 @@ typedef struct us_drive {
 typedef struct us_material {
     int32_t i;
 } us_material;
+typedef struct us_battery {
+    int32_t i;
+} us_battery;
 
 // Checks the whole spec and compiles it. Warnings about doubtful content are added to the spec. Fixed joints
 // are merged, names kept. The spec is not needed afterwards. `allocator` may be NULL (the default one).
@@ -44,6 +47,7 @@ typedef struct us_model_counts {
     int32_t n_row;   // constraint rows, redundant ones included
     int32_t n_geom;  // shapes that collide
     int32_t n_material;
+    int32_t n_battery;
     size_t model_bytes;  // state and scratch: us_sim_get_field
 } us_model_counts;
 
@@ -77,6 +81,16 @@ US_API us_joint_info us_model_get_joint(const us_model *model,
                                         us_joint joint);  // type US_JOINT_COUNT for a bad index
 US_API us_inertia us_model_get_inertia(const us_model *model, us_body body);  // of the link alone, as written
 US_API us_joint us_model_get_drive_joint(const us_model *model, us_drive drive);
+
+// The battery of a robot, by the robot's name; it feeds the drives of the robot. -1: it has none.
+typedef struct us_battery_info {
+    double capacity, idle, voltage;  // J, W, V
+} us_battery_info;
+US_API us_battery us_model_find_battery(const us_model *model, const char *robot);
+US_API const char *us_model_battery_name(const us_model *model, us_battery battery);  // the robot's; borrowed
+US_API us_battery_info us_model_get_battery(const us_model *model,
+                                            us_battery battery);                      // NaN for a bad index
+US_API us_battery us_model_get_drive_battery(const us_model *model, us_drive drive);  // -1: none
 
 // A shape that collides. Those of the world come first, then node by node. One shape of the spec may become
 // several convex parts.

@@ -2,7 +2,7 @@
 //
 // Any MCAP tool reads them: channels are ROS 2 topics (encoding "cdr", schemas "ros2msg"). The writer has a
 // thread of its own: a message is copied into a bounded queue, and when that is full the caller waits
-// (counted), for a recording with holes proves nothing. Chunks are compressed, and pushed to the disk at
+// (counted), for a recording with holes proves nothing. Chunks are compressed, and written to the disk at
 // least once per second: a program that is killed leaves a file readable up to then.
 #ifndef UNDERSTUDY_RECORD_H
 #define UNDERSTUDY_RECORD_H

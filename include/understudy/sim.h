@@ -112,6 +112,29 @@ US_API us_momentum us_sim_get_momentum(us_sim *sim);
 US_API double
 us_sim_get_closure(us_sim *sim);  // greatest |phi| over the constraint rows; 0 when there are none
 
+// Faults of motors and joints, from now on: part of the state, carried over by us_sim_replace.
+//
+// What is left of a motor's strength, 0 .. 1: a fraction of its torque limit, beside that of the commands; 0:
+// it gives no torque. US_ERR_ARG for a bad index, US_ERR_VALUE for a number out of range. get: NaN for a bad
+// index.
+US_API us_status us_sim_set_drive_strength(us_sim *sim, us_drive drive, double strength);
+US_API double us_sim_get_drive_strength(const us_sim *sim, us_drive drive);
+// Dry friction that a fault adds to a joint that a drive moves, N m or N; it sticks where it is. The start
+// value is us_joint_def.blockage. US_ERR_ARG for a bad index or a joint without drive, US_ERR_VALUE for a
+// number that is negative or not finite. get: NaN for a bad index, 0 for a joint that cannot be blocked.
+US_API us_status us_sim_set_blockage(us_sim *sim, us_joint joint, double blockage);
+US_API double us_sim_get_blockage(const us_sim *sim, us_joint joint);
+
+// A battery: part of the state. Motors take the power they give, and give nothing back; beside them it gives
+// its idle power. Drives of an empty one give no torque. Full at the start.
+typedef struct us_battery_state {
+    double energy;  // J, what is left
+    double power;   // W, what it gave at the end of the last step
+} us_battery_state;
+US_API us_battery_state us_sim_get_battery(const us_sim *sim, us_battery battery);  // NaN for a bad index
+// US_ERR_ARG for a bad index, US_ERR_VALUE below 0 or above the capacity.
+US_API us_status us_sim_set_battery(us_sim *sim, us_battery battery, double energy);
+
 // The contact points of the last step.
 typedef struct us_contact {
     us_body body_a, body_b;    // -1: the world
@@ -227,7 +250,9 @@ US_API void us_sim_poison(us_sim *sim);
     X(US_STAGE_CONTACT, "contact")     \
     X(US_STAGE_DYNAMICS, "dynamics")   \
     X(US_STAGE_CONSTRAIN, "constrain") \
-    X(US_STAGE_COMMIT, "commit")
+    X(US_STAGE_COMMIT, "commit")       \
+    X(US_STAGE_MORPH, "morph")         \
+    X(US_STAGE_SENSE, "sense")
 
 typedef enum us_stage {
 #define US_STAGE_ENUM(code, name) code,

@@ -1,4 +1,4 @@
-// The editable description of a world: what people wrote, names everywhere.
+// Spec: the editable description of a world, as it is written in files, with names everywhere.
 //
 // A spec comes from a file (us_spec_load: a scene or a robot) or is built by calls (us_spec_create,
 // us_spec_add_...), and is compiled to a model (us_model_compile). Adding copies the definition and every
@@ -18,7 +18,7 @@ extern "C" {
 
 typedef struct us_spec us_spec;
 
-enum { US_WORLD = -1 };  // stands for the world where a link index is asked for
+enum { US_WORLD = -1 };  // the world, where a link index is expected
 
 // X(code, name, n_q, n_v): positions and velocities of each kind of joint. The coordinates, F before and M
 // after the joint:
@@ -61,8 +61,8 @@ typedef enum us_integrator {
     US_INTEGRATOR_COUNT
 } us_integrator;
 
-US_API const char *
-us_integrator_name(us_integrator integrator);  // "midpoint", "euler", "rk4", "adaptive"; "?" outside
+// "midpoint", "euler", "rk4", "adaptive"; "?" outside the list.
+US_API const char *us_integrator_name(us_integrator integrator);
 
 // Settings of the whole world.
 typedef struct us_world_settings {
@@ -70,19 +70,20 @@ typedef struct us_world_settings {
     us_vec3 gravity;           // m/s^2, in W; default (0, 0, -9.81)
     double step;               // s; default 1e-3
     us_integrator integrator;  // default midpoint
-    double tolerance;    // adaptive only: greatest error of a sub-step, relative to 1 + |value|; default 1e-9
-    double duration;     // s; how long `run` runs when not told; 0: until stopped
-    uint64_t seed;       // of every random number; default 1
-    const char *solver;  // of contact: "newton" (default), "gauss-seidel", "rigid-direct", "rigid-iterative"
-    const char *fidelity;  // which rows of the interaction table are wanted; default "": those without one
+    double tolerance;  // adaptive only: maximum error of a sub-step, relative to 1 + |value|; default 1e-9
+    double duration;   // s; of `understudy run` without --time; 0: until stopped
+    uint64_t seed;     // of every random number; default 1
+    // Contact solver: "newton" (default), "gauss-seidel", "rigid-direct", "rigid-iterative".
+    const char *solver;
+    const char *fidelity;  // selects rows of the interaction table; default "": those without one
     int32_t max_contact;   // contact points that the state has room for; 0: by the number of shapes
 } us_world_settings;
 
-// One robot or object: a group of links and joints. Names inside are "group/name"; a lone robot file has the
-// group name "".
+// Group of links and joints: one robot or object. Names inside are "group/name"; a robot file loaded alone
+// has the group name "".
 typedef struct us_group_def {
     const char *name;
-    const char *file;  // where it was read from; NULL when built by calls
+    const char *file;  // source file; NULL when built by calls
     int32_t line;
     bool is_floating;
 } us_group_def;
@@ -92,7 +93,7 @@ typedef struct us_link_def {
     int32_t group;       // -1: none
     us_inertia inertia;  // mass 0: massless; allowed where something else gives the joint inertia
     int32_t level;       // of detail: which of its shapes collide; default 0
-    const char *file;    // where it was written; NULL when built by calls
+    const char *file;    // source file; NULL when built by calls
     int32_t line;
 } us_link_def;
 
@@ -108,14 +109,13 @@ typedef struct us_joint_def {
     double pitch;    // helical only, m/rad
     // The following hold for every coordinate of the joint.
     double damping;  // N m s or N s/m: torque = -damping * velocity (implicit)
-    double stiffness,
-        rest;  // N m/rad or N/m: torque = -stiffness * (q - rest); not for spherical and floating joints
-    double armature;  // kg m^2 or kg, rotor inertia seen at the joint
-    double friction;  // N m or N, dry
-    double blockage;  // N m or N, dry friction that a fault adds; default 0
-    bool is_broken;   // a fault: nothing holds the child any more, which floats; the rest is what the joint
-                      // was; default false
-    bool has_limits;  // for joints with one coordinate
+    // N m/rad or N/m, rad or m: torque = -stiffness * (q - rest); not for spherical and floating joints.
+    double stiffness, rest;
+    double armature;          // kg m^2 or kg, rotor inertia seen at the joint
+    double friction;          // N m or N, dry
+    double blockage;          // N m or N, dry friction that a fault adds; default 0
+    bool is_broken;           // a fault: the child floats, the other fields are as before; default false
+    bool has_limits;          // for joints with one coordinate
     double lower, upper;      // rad or m
     double effort, velocity;  // limits as written; 0: none given
     double q0[7], v0[6];      // start state, in the coordinates of US_JOINT_LIST
@@ -128,12 +128,11 @@ typedef enum us_shape_kind {
     US_SHAPE_SPHERE,    // size: radius
     US_SHAPE_CYLINDER,  // size: radius, length along z
     US_SHAPE_CAPSULE,   // size: radius, length of the straight part along z
-    US_SHAPE_MESH,     // size: scale x y z of the file; collides as triangles when it stands still, as convex
-                       // parts when it moves
-    US_SHAPE_LOZENGE,  // a rectangle in x, y swept by a sphere; size: full lengths x y, radius of the sphere
-    US_SHAPE_DISC,     // a disc in x, y swept by a sphere; size: radius of the disc, radius of the sphere
-    US_SHAPE_TRIANGLE,      // points[0..2] swept by a sphere; size: radius of the sphere
-    US_SHAPE_CONE,          // size: radius of the base, length along z; the base is at -length/2
+    US_SHAPE_MESH,      // size: scale x y z of the file; collides as triangles, or moving as convex parts
+    US_SHAPE_LOZENGE,   // a rectangle in x, y swept by a sphere; size: full lengths x y, radius of the sphere
+    US_SHAPE_DISC,      // a disc in x, y swept by a sphere; size: radius of the disc, radius of the sphere
+    US_SHAPE_TRIANGLE,  // points[0..2] swept by a sphere; size: radius of the sphere
+    US_SHAPE_CONE,      // size: radius of the base, length along z; the base is at -length/2
     US_SHAPE_ELLIPSOID,     // size: half axes x y z
     US_SHAPE_TETRAHEDRON,   // points[0..3]
     US_SHAPE_CONVEX,        // the hull of the points, or of the mesh
@@ -153,40 +152,48 @@ struct us_shape_def {
     double size[3];
     us_pose X_BG;
     bool is_visual, is_collision;
-    const char *name;       // NULL: none; shapes are then known by their link and number
-    const char *mesh;       // NULL unless a mesh file gives the shape
-    const char *mesh_uri;   // as written
-    const char *material;   // NULL: none
-    const char *surface;    // the material for contact, see us_material_def; NULL: the one called "default"
-    const us_vec3 *points;  // of meshes: the vertices, scaled
+    const char *name;      // NULL: none; shapes are then known by their link and number
+    const char *mesh;      // path of the mesh file; NULL: none
+    const char *mesh_uri;  // as written
+    const char *material;  // of the visual; NULL: none
+    const char *surface;   // the material for contact, see us_material_def; NULL: the one called "default"
+
+    // Points, of meshes the scaled vertices; and of meshes three points for each of n_triangle triangles.
+    // NULL: not known, nothing collides.
+    const us_vec3 *points;
     int32_t n_point;
-    const int32_t *triangles;  // of meshes: three points for each of n_triangle triangles; NULL: not known,
-                               // nothing collides
+    const int32_t *triangles;
+
+    // Height fields: samples, or in their place the directory of a site (docs/paging.md), whose n_x, n_y and
+    // size then hold.
     const double *heights;
     int32_t n_x, n_y;
-    const char *site;  // of height fields: the directory of a site, in place of heights (docs/paging.md);
-                       // n_x, n_y, size are then its own
-    double
-        zone[4];  // m, x0 y0 x1 y1 in the site's frame: the part that robots may drive on; all 0: everything
+    const char *site;
+    double zone[4];   // m, x0 y0 x1 y1 in the site's frame: the part that robots may drive on; all 0: all
     double memory;    // bytes that tiles of the site may take; default 200e6
-    const char *wkt;  // of heights from a raster: its reference system, in which the frame's origin is at
-                      // `origin`; NULL: none
-    us_vec3 origin;   // m east, north, up
-    const us_shape_def *parts;  // their X_BG is relative to this shape
+    const char *wkt;  // of heights from a raster: its reference system; NULL: none
+    us_vec3 origin;   // m east, north, up: of the field's frame in that reference system
+
+    const us_shape_def *parts;  // of unions and intersections; their X_BG is relative to this shape
     int32_t n_part;
-    double margin;       // m; contact begins this far outside the shape; default 0
-    double bed_spacing;  // m; height fields of soil: columns of a bed in which wheels and feet leave ruts; 0:
-                         // none
-    double bed_depth;    // m; of the soil above what does not give way; default 0.5
-    double bed_memory;   // bytes that the touched columns of a bed may take; default 1e9
-    double part_error;   // m; moving meshes: how far the convex parts may stand off the mesh; 0: one hull
-    uint32_t group,
-        mask;       // two shapes collide when each one's group is in the other's mask; default 1 and all
+
+    // Contact.
+    double margin;      // m; contact begins this far outside the shape; default 0
+    double part_error;  // m; moving meshes: allowed standoff of the convex parts from the mesh; 0: one hull
+    // Two shapes collide when each one's group is in the other's mask; default 1 and all.
+    uint32_t group, mask;
     int32_t level;  // of detail: the shapes of a link with the level of us_link_def.level collide; default 0
+
+    // Deformable terrain, for height fields of soil.
+    double bed_spacing;  // m between its columns, in which wheels and feet leave ruts; 0: none
+    double bed_depth;    // m; of the soil above the bedrock; default 0.5
+    double bed_memory;   // bytes that the touched columns may take; default 1e9
+
     float rgba[4];
-    // Of the mesh after scale, unit and up-axis, in G: known when it was read, otherwise all 0.
-    int32_t n_vertex,
-        n_triangle;  // both can be known without points and triangles: those are kept of shapes that collide
+
+    // The mesh after scale, unit and up-axis, in G: known when it was read, otherwise all 0. The counts can
+    // be known without points and triangles, which are kept of shapes that collide.
+    int32_t n_vertex, n_triangle;
     us_vec3 box_min, box_max;
     bool is_closed;           // every edge has exactly two triangles
     us_inertia unit_inertia;  // of density 1, closed meshes and the other shapes; about the com in G's axes
@@ -203,9 +210,9 @@ typedef struct us_exclude_def {
 
 enum { US_COUPLING_TERMS = 8 };
 
-// sum of factor * q = offset over joints whose velocity is the derivative of their position (not spherical,
-// not floating). A rocker differential is q_left + q_right = 0; a URDF mimic joint is q - multiplier *
-// q_other = offset.
+// Coupling: sum of factor * q = offset over joints whose velocity is the derivative of their position (not
+// spherical, not floating). A rocker differential is q_left + q_right = 0; a URDF mimic joint is q -
+// multiplier * q_other = offset.
 typedef struct us_coupling_def {
     const char *name;
     int32_t group;
@@ -225,7 +232,7 @@ typedef enum us_loop_type {
     US_LOOP_COUNT
 } us_loop_type;
 
-// Closes a loop between frame C on link a and frame D on link b.
+// Loop closure between frame C on link a and frame D on link b.
 typedef struct us_loop_def {
     const char *name;
     int32_t group;
@@ -236,7 +243,7 @@ typedef struct us_loop_def {
     int32_t line;
 } us_loop_def;
 
-// A drive: torque = clamp(torque + kp (position - q) + kd (velocity - v), -limit, limit), implicit in q and
+// Drive: torque = clamp(torque + kp (position - q) + kd (velocity - v), -limit, limit), implicit in q and
 // v. A pure torque has kp = kd = 0. For joints with one coordinate, or one coordinate of cylindrical,
 // universal, planar.
 typedef struct us_drive_def {
@@ -250,8 +257,7 @@ typedef struct us_drive_def {
     int32_t line;
 } us_drive_def;
 
-// What to write while running: a CSV file with the named values; see us_sim_find_value. No name: every
-// joint's q and v.
+// Recording to a CSV file with the named values; see us_sim_find_value. No name: every joint's q and v.
 typedef struct us_record_def {
     const char *file_name;
     double rate;  // Hz of simulated time; 0: every tick
@@ -261,12 +267,11 @@ typedef struct us_record_def {
     int32_t line;
 } us_record_def;
 
-// Something in a file that is kept as it is for those who understand it: a <gazebo> or <transmission>
-// element.
+// Extension: an element of a file that is kept as it is, <gazebo> or <transmission>.
 typedef struct us_extension_def {
     const char *tag;  // "gazebo", "transmission"
     int32_t group;
-    const char *reference;  // the link or joint it speaks of; NULL
+    const char *reference;  // the link or joint it refers to; NULL
     const char *xml;        // the whole element
     const char *file;
     int32_t line;
@@ -283,7 +288,7 @@ US_API us_drive_def us_drive_def_default(void);
 US_API us_record_def us_record_def_default(void);
 US_API us_pair_def us_pair_def_default(void);
 
-// How a robot file's root link stands in the world. A scene says it itself.
+// How the root link of a robot file is joined to the world. A scene states it itself.
 typedef enum us_base { US_BASE_FIXED, US_BASE_FLOATING } us_base;
 
 typedef struct us_load_def {
@@ -292,23 +297,21 @@ typedef struct us_load_def {
     int32_t n_parameter;
     const char *const *parameters;  // "name=value", overriding the scene's <parameter>
     int32_t n_search;
-    const char *const
-        *search;       // directories in which package://NAME/... is looked for, before those around the file
-    bool skip_meshes;  // do not open mesh files (their shapes keep no vertex counts)
-    bool
-        skip_plugins;  // do not load the libraries of <plugin>, which are code; models of theirs stay unknown
-    // Large rasters take seconds: called with the file that is being read and the share of it that has been.
-    // May be NULL.
+    const char *const *search;  // search path of package://NAME/..., before the directories around the file
+    bool skip_meshes;           // do not open mesh files (their shapes keep no vertex counts)
+    bool skip_plugins;          // do not load the libraries of <plugin>; their models stay unknown
+    // Progress of large rasters, which take seconds: the file and the fraction read. May be NULL.
     void (*progress)(void *context, const char *file, double share);
     void *context;
 } us_load_def;
 
 US_API us_load_def us_load_def_default(void);
 
-// Reads a scene (<scene>) or a robot (<robot>, URDF) and all that it names. What is doubtful but usable
+// Loads a scene (<scene>) or a robot (<robot>, URDF) and all files that it names. What is doubtful but usable
 // becomes a warning.
 US_API us_status us_spec_load(const char *path, const us_load_def *def, us_spec **out_spec, us_error *err);
-// The same from memory; `path` names the text in errors and its directory is where relative names start.
+
+// The same from memory; `path` names the text in errors, and relative names start at its directory.
 US_API us_status us_spec_load_text(const char *text, size_t length, const char *path, const us_load_def *def,
                                    us_spec **out_spec, us_error *err);
 
@@ -332,27 +335,27 @@ US_API us_status us_spec_add_record(us_spec *spec, const us_record_def *def, int
 US_API us_status us_spec_add_extension(us_spec *spec, const us_extension_def *def, int32_t *out_index);
 US_API us_status us_spec_add_warning(us_spec *spec, const us_error *warning);
 
-// Replaces a joint's definition (same parent and child), for example to give it another start state or
-// damping.
+// Replaces a joint's definition (same parent and child), for example its start state or damping.
 US_API us_status us_spec_set_joint(us_spec *spec, int32_t joint, const us_joint_def *def);
+
 // Replaces a drive's definition (same joint and coordinate).
 US_API us_status us_spec_set_drive(us_spec *spec, int32_t drive, const us_drive_def *def);
 
-// Edits, for example of a copy on which a world goes on: us_sim_replace. Removing moves up what stood behind:
-// indices change. What hangs on a removed link goes with it: joints, links below, shapes, drives, couplings,
-// loops, recorded values. Errors: US_ERR_ARG for a bad index.
-US_API us_status us_spec_copy(const us_spec *spec,
-                              us_spec **out_spec);  // deep, with the same indices and allocator
+// Edits, for example of a copy with which a world continues: us_sim_replace. Removing closes the gap: later
+// indices change. What depends on a removed link is removed with it: joints, links below, shapes, drives,
+// couplings, loops, recorded values. Errors: US_ERR_ARG for a bad index. The copy is deep, with the same
+// indices and allocator.
+US_API us_status us_spec_copy(const us_spec *spec, us_spec **out_spec);
 US_API us_status us_spec_remove_group(us_spec *spec, int32_t group);
 US_API us_status us_spec_remove_link(us_spec *spec, int32_t link);
 US_API us_status us_spec_remove_shape(us_spec *spec, int32_t shape);
 US_API us_status us_spec_set_shape(us_spec *spec, int32_t shape, const us_shape_def *def);
 US_API us_status us_spec_move_shape(us_spec *spec, int32_t shape, us_pose X_BG);
-// Another place for an object, by its root link (US_ERR_TREE for others): the start pose where it floats,
-// else the frame of its joint to the world.
+
+// Moves an object, by its root link (US_ERR_TREE for others): the start pose where it floats, else the frame
+// of its joint to the world. Heights in m, along the world's z; negative lowers.
 US_API us_status us_spec_move_link(us_spec *spec, int32_t link, us_pose X_WB);
-US_API us_status us_spec_raise_link(us_spec *spec, int32_t link,
-                                    double height);  // m, along the world's z; negative lowers
+US_API us_status us_spec_raise_link(us_spec *spec, int32_t link, double height);
 
 typedef struct us_spec_counts {
     int32_t n_group, n_link, n_joint, n_shape, n_coupling, n_loop, n_drive, n_record, n_extension, n_warning;
@@ -360,6 +363,7 @@ typedef struct us_spec_counts {
 } us_spec_counts;
 
 US_API us_spec_counts us_spec_get_counts(const us_spec *spec);
+
 // Views are borrowed: they live until the spec is changed or destroyed. NULL for a bad index.
 US_API const us_world_settings *us_spec_view_world(const us_spec *spec);
 US_API const us_group_def *us_spec_view_group(const us_spec *spec, int32_t i);
@@ -377,6 +381,7 @@ US_API const us_region_def *us_spec_view_region(const us_spec *spec, int32_t i);
 US_API const us_soil_map_def *us_spec_view_soil_map(const us_spec *spec, int32_t i);
 US_API const us_pair_def *us_spec_view_pair(const us_spec *spec, int32_t i);
 US_API const us_exclude_def *us_spec_view_exclude(const us_spec *spec, int32_t i);
+
 // Index by full name, or -1.
 US_API int32_t us_spec_find_link(const us_spec *spec, const char *name);
 US_API int32_t us_spec_find_joint(const us_spec *spec, const char *name);

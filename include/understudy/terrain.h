@@ -1,4 +1,4 @@
-// Ground: random fields with a prescribed covariance, craters, rocks and trees by density, and sites: ground
+// Terrain: random fields with a prescribed covariance, craters, rocks and trees by density, and sites: ground
 // of any size on disk.
 //
 // Any thread, one at a time per object. docs/random-terrain.md has the mathematics of the fields,
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-// X(code, name): how alike two places at a distance r are, as a share of the variance.
+// X(code, name): covariance of two places at a distance r, as a fraction of the variance.
 #define US_COVARIANCE_LIST(X)                                                                              \
     X(US_COVARIANCE_EXPONENTIAL, "exponential") /* exp(-r/L): rough */                                     \
     X(US_COVARIANCE_GAUSSIAN, "gaussian")       /* exp(-(r/L)^2): smooth hills */                          \
@@ -30,15 +30,18 @@ typedef enum us_covariance {
 } us_covariance;
 
 US_API const char *us_covariance_name(us_covariance covariance);  // "" for a bad number
-US_API us_covariance
-us_covariance_find(const char *name);  // US_COVARIANCE_COUNT when there is none of that name
+// US_COVARIANCE_COUNT when there is none of that name.
+US_API us_covariance us_covariance_find(const char *name);
 
 typedef enum us_field_method {
-    US_FIELD_EMBED,  // circulant embedding: normal, and exactly of that covariance
-    US_FIELD_OUTER,  // a sum of turned outer products of two one-dimensional samples: of that covariance
-                     // along its own axes only; for comparison
-    US_FIELD_PATCH,  // a pyramid of moving averages, patch by patch: of any size in little memory, of that
-                     // covariance within 1e-3 of the variance
+    // Circulant embedding: normal, and exactly of that covariance.
+    US_FIELD_EMBED,
+    // Sum of rotated outer products of two one-dimensional samples: of that covariance along its own axes
+    // only; for comparison.
+    US_FIELD_OUTER,
+    // Pyramid of moving averages, patch by patch: of any size in little memory, of that covariance within
+    // 1e-3 of the variance.
+    US_FIELD_PATCH,
 } us_field_method;
 
 typedef struct us_field_def {
@@ -50,8 +53,8 @@ typedef struct us_field_def {
     us_covariance covariance;
     double length;      // m
     double smoothness;  // of matern and fractal; default 0.8
-    int32_t n_table;  // values at r = 0, table_spacing, ...; linear between them, 0 behind them; the first is
-                      // that of r = 0, the variance
+    // Covariances at r = 0, table_spacing, ...; linear between them, 0 beyond; the first is the variance.
+    int32_t n_table;
     const double *table;
     double table_spacing;
     us_field_method method;
@@ -61,19 +64,19 @@ typedef struct us_field_def {
 
 US_API us_field_def us_field_def_default(void);
 
-typedef struct us_field_outcome {
-    int32_t m_x, m_y;  // nodes of the embedding
-    double clipped;  // share of the variance that no normal field can have: 0 for a covariance that there is
-    double least_eigen;  // the least eigenvalue over the greatest
-} us_field_outcome;
+typedef struct us_random_field_info {
+    int32_t m_x, m_y;       // nodes of the embedding
+    double clipped;         // fraction of the variance in negative eigenvalues; 0 for a true covariance
+    double min_eigenvalue;  // over the maximum eigenvalue
+} us_random_field_info;
 
-// Fills n_x * n_y numbers, row by row (y slowest). The same definition gives the same bits on every machine.
+// Fills n_x * n_y values, row by row (y slowest). The same definition gives the same bits on every machine.
 // `out_info` may be NULL. Errors: US_ERR_VALUE with what is wrong in the definition; US_ERR_MEMORY. A table
-// that no field can have is clipped to the nearest that one can: `clipped`.
-US_API us_status us_field_make(const us_field_def *def, double *out, us_field_outcome *out_info,
+// that is no covariance is clipped to the nearest that is one: `clipped`.
+US_API us_status us_field_make(const us_field_def *def, double *out, us_random_field_info *out_info,
                                us_error *err);
 
-// A rectangle of a field: value (i, j) is that of node (x + i, y + j), values[j * stride + i].
+// Rectangle of a field: value (i, j) is that of node (x + i, y + j), values[j * stride + i].
 typedef struct us_field_part {
     int32_t x, y, n_x, n_y, stride;
     const double *values;  // borrowed during the visit
@@ -82,35 +85,38 @@ typedef us_status (*us_field_visit)(void *context, const us_field_part *part, us
 
 // The same field in parts, each node once: US_FIELD_PATCH makes parts of 768 x 768 nodes from the south-west
 // on, whose borders are multiples of 768; memory is some 30 MB and 13 MB for each doubling of the size (20000
-// nodes each way: 130 MB). The other methods make one part. A visit that returns an error ends it with that.
+// nodes each way: 130 MB). The other methods make one part. An error that a visit returns ends it.
 US_API us_status us_field_visit_parts(const us_field_def *def, us_field_visit visit, void *context,
-                                      us_field_outcome *out_info, us_error *err);
-// The covariance at a distance, as the definition says it; NaN for a bad definition.
+                                      us_random_field_info *out_info, us_error *err);
+
+// The covariance of the definition at a distance; NaN for a bad definition.
 US_API double us_field_covariance(const us_field_def *def, double r);
 
 // ---------------------------------------------------------------- craters
 
-// Craters by density: N(D) = density * (D / least)^-slope of at least diameter D for each m^2, from `least`
-// to `most`. Where and how large they are is a function of seed, stream and place alone: ground made in parts
-// is that made at once.
+// Craters by density: N(D) = density * (D / min_size)^-slope of at least diameter D for each m^2, from
+// `min_size` to `max_size`. Where and how large they are is a function of seed, stream and place alone:
+// ground made in parts is that made at once.
 typedef struct us_crater_def {
     uint64_t seed, stream;
-    double density;      // of all, per m^2
-    double least, most;  // m, diameters from rim to rim; default 10 and 500
-    double slope;        // default 2
-    double depth,
-        rim;  // of a fresh one, over its diameter: from rim to floor, rim over the plain; default 0.2, 0.036
+    double density;             // of all, per m^2
+    double min_size, max_size;  // m, diameters from rim to rim; default 10 and 500
+    double slope;               // default 2
+    double depth;               // of a fresh one over its diameter, from rim to floor; default 0.2
+    double rim;                 // of a fresh one over its diameter, rim above the plain; default 0.036
     double age;  // each is aged between 0, fresh, and this, at most 1: almost levelled; default 0.9
 } us_crater_def;
 
 US_API us_crater_def us_crater_def_default(void);
-US_API double
-us_crater_density(const us_crater_def *def,
-                  double diameter);  // of this diameter or more, per m^2; NaN for a bad definition
-// The height of a crater at r from its middle, over the plain, m.
+
+// Number of craters of this diameter or more, per m^2; NaN for a bad definition.
+US_API double us_crater_density(const us_crater_def *def, double diameter);
+
+// Height of a crater at r from its middle, over the plain, m.
 US_API double us_crater_profile(const us_crater_def *def, double diameter, double age, double r);
-// Adds them to n_x * n_y heights, the first of which is that of node (x, y); node (i, j) lies at (i, j) *
-// spacing. Errors: US_ERR_VALUE.
+
+// Adds the craters to n_x * n_y heights, the first of which is that of node (x, y); node (i, j) lies at
+// (i, j) * spacing. Errors: US_ERR_VALUE.
 US_API us_status us_crater_add(const us_crater_def *def, double spacing, int32_t x, int32_t y, int32_t n_x,
                                int32_t n_y, int32_t stride, double *heights, us_error *err);
 
@@ -118,18 +124,19 @@ US_API us_status us_crater_add(const us_crater_def *def, double spacing, int32_t
 
 typedef enum us_scatter_kind { US_SCATTER_ROCKS, US_SCATTER_TREES } us_scatter_kind;
 
-// Rocks by the share of the ground that they cover, as sizes of rocks are at the landing sites on Mars
-// (Golombek and Rapp 1997): those of at least diameter D cover density * exp(-q D), q = 1.79 + 0.152 /
-// density, per m. Of two that overlap the larger is there. Trees by their number for each m^2, none nearer to
-// another than `distance`. All from seed, stream and place alone.
+// Rocks by the fraction of the ground that they cover, with the size distribution of the landing sites on
+// Mars (Golombek and Rapp 1997): those of at least diameter D cover density * exp(-q D), q = 1.79 + 0.152 /
+// density, per m. Of two that overlap the larger is kept. Trees by their number per m^2, none nearer to
+// another than `distance`. All a function of seed, stream and place alone.
 typedef struct us_scatter_def {
     us_scatter_kind kind;
     uint64_t seed, stream;
-    double density;         // rocks: share, up to 0.5; trees: per m^2
-    double least, most;     // m: diameters of rocks, default 0.2 and 2; heights of trees, default 5 and 15
+    double density;  // rocks: covered fraction, up to 0.5; trees: per m^2
+    double min_size,
+        max_size;           // m: diameters of rocks, default 0.2 and 2; heights of trees, default 5 and 15
     double distance;        // m between trees; default 1
     double x0, y0, x1, y1;  // m: from, up to and without
-    // Whether one may stand at (x, y): a region, a slope. NULL: everywhere.
+    // Whether an instance may be placed at (x, y): by region, slope. NULL: everywhere.
     bool (*is_allowed)(void *context, double x, double y);
     void *context;
 } us_scatter_def;
@@ -140,26 +147,29 @@ typedef struct us_scatter_instance {
     double height;    // m, of all of it
     double crown;     // m, diameter; 0 for a rock
     double yaw;       // rad
-    uint64_t number;  // its own: for all else that is random about it
+    uint64_t number;  // seed of everything else that is random about it
 } us_scatter_instance;
 
 enum { US_ROCK_POINTS = 14 };
 
 US_API us_scatter_def us_scatter_def_default(us_scatter_kind kind);
-US_API double us_scatter_density(
-    const us_scatter_def *def);  // how many are expected for each m^2; NaN for a bad definition
-// Calls back for each thing of the area, in an order that depends on it alone. A visit that returns an error
-// ends it with that.
+
+// Expected number of instances per m^2; NaN for a bad definition.
+US_API double us_scatter_density(const us_scatter_def *def);
+
+// Visits each instance of the area, in an order that depends on the definition alone. An error that a visit
+// returns ends it.
 US_API us_status us_scatter_visit(const us_scatter_def *def,
-                                  us_status (*visit)(void *context, const us_scatter_instance *thing,
+                                  us_status (*visit)(void *context, const us_scatter_instance *instance,
                                                      us_error *err),
                                   void *context, us_error *err);
-// Corners of a rock that lies on z = 0, about its middle, yaw included.
+
+// Corners of a rock on z = 0, about its middle, yaw included.
 US_API void us_rock_points(const us_scatter_instance *rock, us_vec3 out[US_ROCK_POINTS]);
 
 // ---------------------------------------------------------------- sites
 
-// A site is a directory: site.json, which says all of us_site_info, and one file per tile and layer,
+// A site is a directory: site.json, which has all of us_site_info, and one file per tile and layer,
 // LAYER/LEVEL/U_V.tile. Its frame is local and metric: x east, y north, z up, the origin in the middle of its
 // samples; `origin` is where that lies in the reference system, so that large coordinates lose nothing.
 // Heights are kept as 32-bit numbers against origin.z. Level k has every 2^k-th sample, so that its numbers
@@ -193,12 +203,11 @@ typedef struct us_layer_info {
 typedef struct us_site_info {
     int32_t n_layer;
     us_layer_info layer[US_SITE_LAYERS];
-    us_vec3 origin;  // of the site in its reference system: m east, m north, m up
-    char
-        reference[64];  // short name of the reference system ("WGS 84 / UTM zone 10N"); "" when there is none
-    const char *wkt;    // all of it; "" when there is none. Borrowed from the site
-    uint64_t hash;      // of the layers' names, sizes and spacings and of all samples of level 0
-    int64_t n_gap;      // samples of height without a value in the source
+    us_vec3 origin;      // of the site in its reference system: m east, m north, m up
+    char reference[64];  // name of the reference system ("WGS 84 / UTM zone 10N"); "" when there is none
+    const char *wkt;     // WKT of the reference system; "" when there is none. Borrowed from the site
+    uint64_t hash;       // of the layers' names, sizes and spacings and of all samples of level 0
+    int64_t n_gap;       // samples of height without a value in the source
 } us_site_info;
 
 typedef struct us_site us_site;
@@ -206,30 +215,37 @@ typedef struct us_site us_site;
 // Opens a site for reading. Errors name the file and what to do: US_ERR_IO, US_ERR_SYNTAX.
 US_API us_status us_site_open(const char *path, const us_allocator *allocator, us_site **out_site,
                               us_error *err);
-// Begins a new one; `info` says its layers (sizes, spacings; n_level, low, high, hash are found) and its
-// place. The directory must be new or empty.
+
+// Begins a new site; `info` gives its layers (sizes, spacings; n_level, low, high, hash are computed) and its
+// origin. The directory must be new or empty.
 US_API us_status us_site_create(const char *path, const us_site_info *info, const us_allocator *allocator,
                                 us_site **out_site, us_error *err);
-US_API void us_site_close(us_site *site);  // NULL is allowed; a site under creation that was not finished
-                                           // stays without its site.json
+
+// NULL is allowed. A site under creation that was not finished stays without its site.json.
+US_API void us_site_close(us_site *site);
+
 US_API us_site_info us_site_get_info(const us_site *site);
 US_API int32_t us_site_find_layer(const us_site *site, const char *name);  // -1 when there is none
-// The size of tile (u, v) of a level, in samples; false when there is none.
+
+// Size of tile (u, v) of a level, in samples; false when there is none.
 US_API bool us_site_tile_size(const us_site *site, int32_t layer, int32_t level, int32_t u, int32_t v,
                               int32_t *out_n_x, int32_t *out_n_y);
-// Reads a tile's samples (float, uint8_t or 4 uint8_t each), which the caller has room for; checks them
-// against the sum that was written with them. Any thread while the site is open for reading, when its
-// allocator is for any thread too. US_ERR_IO names the file that is missing or damaged.
+
+// Reads a tile's samples (float, uint8_t or 4 uint8_t each) into the caller's memory; checks them against
+// the checksum that was written with them. Any thread while the site is open for reading, when its allocator
+// is for any thread too. US_ERR_IO names the file that is missing or damaged.
 US_API us_status us_site_read(const us_site *site, int32_t layer, int32_t level, int32_t u, int32_t v,
                               void *out, us_error *err);
+
 // Writes a tile of level 0, in any order, each once. A number that is not finite is refused.
 US_API us_status us_site_write(us_site *site, int32_t layer, int32_t u, int32_t v, const void *samples,
                                us_error *err);
-// Counts samples of height that had no value in the source, where they are known only while tiles are
-// written; adds to n_gap.
+
+// Adds to n_gap, where gaps of the source are known only while tiles are written.
 US_API void us_site_add_gaps(us_site *site, int64_t n);
-// Makes the coarser levels, tile by tile, and site.json: the site is whole now. `progress`, which may be
-// NULL, hears how far it is, 0 to 1.
+
+// Makes the coarser levels, tile by tile, and site.json: the site is complete now. `progress`, which may be
+// NULL, is called with the fraction done, 0 to 1.
 US_API us_status us_site_finish(us_site *site, void (*progress)(void *context, double share), void *context,
                                 us_error *err);
 
@@ -244,8 +260,8 @@ typedef struct us_random_site_def {
     us_allocator allocator;
     us_field_def height;    // its mean becomes the site's origin.z
     us_crater_def craters;  // of density 0: none; their seed, and that of rocks and soils, is the heights'
-    us_scatter_def rocks;   // of density 0: none; half ellipsoids on the heights, so that `least` is at least
-                            // two spacings
+    // Of density 0: none. Half ellipsoids on the heights, so that `min_size` is at least two spacings.
+    us_scatter_def rocks;
     int32_t n_soil;
     us_soil_field soil[US_SITE_LAYERS - 1];
     void (*progress)(void *context, double share);  // may be NULL
@@ -255,17 +271,18 @@ typedef struct us_random_site_def {
 typedef struct us_random_layer {
     double mean, variance, low, high;  // of the samples
     int64_t n_raised;                  // of a soil: values that were below 0
-    us_field_outcome field;
+    us_random_field_info field;
 } us_random_layer;
 
 typedef struct us_random_site_info {
-    us_random_layer
-        layer[US_SITE_LAYERS];  // the heights, with their mean and all that is on them, then the soils
+    // The heights, with their mean, craters and rocks, then the soil parameters.
+    us_random_layer layer[US_SITE_LAYERS];
     int64_t n_rock;
 } us_random_site_info;
 
 US_API us_random_site_def us_random_site_def_default(void);
-// Makes a site of it in a new or empty directory. Memory does not grow with the size by US_FIELD_PATCH.
+
+// Makes a site in a new or empty directory. Memory does not grow with the size by US_FIELD_PATCH.
 // Errors: those of fields, craters, rocks, sites.
 US_API us_status us_site_make_random(const us_random_site_def *def, const char *path,
                                      us_random_site_info *out_info, us_error *err);

@@ -17,14 +17,14 @@ typedef struct us_message_type us_message_type;
 
 US_API int32_t us_message_n_type(void);
 US_API const us_message_type *us_message_get_type(int32_t i);  // NULL for a bad index
-US_API const us_message_type *us_message_find(
-    const char *name);  // "geometry_msgs/msg/Twist" or "geometry_msgs::msg::dds_::Twist_"; NULL when unknown
+// By "geometry_msgs/msg/Twist" or "geometry_msgs::msg::dds_::Twist_"; NULL when unknown.
+US_API const us_message_type *us_message_find(const char *name);
 US_API const char *us_message_name(const us_message_type *type);      // "geometry_msgs/msg/Twist"
 US_API const char *us_message_dds_name(const us_message_type *type);  // "geometry_msgs::msg::dds_::Twist_"
 US_API const char *
-us_message_hash(const us_message_type *type);  // "RIHS01_9c45..."; "" for a layout from before hashes
-US_API const char *us_message_schema(
-    const us_message_type *type);  // .msg text with that of every type in it, as MCAP's "ros2msg" wants it
+us_message_hash(const us_message_type *type);  // "RIHS01_9c45..."; "" for layouts without one
+// The .msg text with that of every type in it, as MCAP's "ros2msg" wants it.
+US_API const char *us_message_schema(const us_message_type *type);
 US_API size_t us_message_size(const us_message_type *type);  // of the C struct
 
 // The message as CDR, little endian, into buf. buf NULL asks for the length only. US_ERR_LIMIT when it does

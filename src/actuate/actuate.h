@@ -38,6 +38,9 @@ typedef struct usi_actuation_input {
     const double *q, *v;                                           // state at the step's start
     const double *drive_position, *drive_velocity, *drive_torque;  // n_drive, commands
     const double *drive_limit_scale;                               // n_drive
+    const double *drive_strength;                                  // n_drive
+    const double *battery_energy;                                  // n_battery
+    const double *blockage;                                        // n_friction
     const double *stuck;                                           // n_friction
     const usi_sensor_state *sensor;  // n_sensor; NULL: drives see their joints as they are
     const double *reading;           // n_reading
@@ -54,7 +57,28 @@ static inline double usi_row_clamp(const usi_joint_row *r, double torque) {
 
 // stiction.c: where dry friction holds the joints. All at the positions q; and after a step to positions q: a
 // joint that slid takes the place where it is stuck along, as far from it as friction stretches.
-void usi_stiction_set(const us_model *m, const double *q, double *out_stuck);
-void usi_stiction_move(const us_model *m, const double *q, const double *stuck, double *out_stuck);
+void usi_stiction_set(const us_model *m, const double *q, const double *blockage, double *out_stuck);
+void usi_stiction_move(const us_model *m, const double *q, const double *blockage, const double *stuck,
+                       double *out_stuck);
+
+// Dry friction of a law as it is now, with what a fault adds.
+typedef struct usi_friction {
+    double bound, kp, kd;
+} usi_friction;
+static inline usi_friction usi_friction_now(const usi_joint_law *law, double blockage) {
+    usi_friction f = {law->bound, law->kp, law->kd};
+    if (blockage == 0) return f;
+    f.bound += blockage;
+    usi_friction_gains(law, f.bound, &f.kp, &f.kd);
+    return f;
+}
+
+// battery.c: what a battery gives while its drives give `effort` at velocities v, W. Motors take the power
+// they give, and give nothing back; an empty battery gives none.
+double usi_battery_power(const us_model *m, int32_t battery, const double *effort, const double *v,
+                         double energy);
+// What is left of all batteries after a step that ended with v.
+void usi_batteries_draw(const us_model *m, const double *effort, const double *v, const double *energy,
+                        double *out_energy);
 
 #endif

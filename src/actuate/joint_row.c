@@ -14,7 +14,7 @@ static double torque_limit(double limit, double fraction) {
     return fraction > 0 ? (isfinite(limit) ? fraction * limit : limit) : 0;
 }
 
-// Towards a place: where a spring is slack, a limit is, or friction has stuck.
+// Towards a place: where a spring is slack or a limit is.
 static inline double spring_torque(const usi_joint_law *law, double at, const double *q) {
     return law->kp == 0 ? 0 : law->kp * (at - q[law->q]);
 }
@@ -45,7 +45,9 @@ static usi_joint_row *drive_row(usi_joint_row *r, const us_model *m, const usi_j
                                 const usi_actuation_input *in) {
     const int32_t i = law->index;
     const feedback seen = feedback_of(m, law, in);
-    const double limit = torque_limit(law->bound, in->drive_limit_scale[i]);
+    const bool is_fed = law->battery < 0 || in->battery_energy[law->battery] > 0;
+    const double limit =
+        is_fed ? torque_limit(law->bound, in->drive_limit_scale[i] * in->drive_strength[i]) : 0;
     double torque = in->drive_torque[i] + law->kd * (in->drive_velocity[i] - seen.drift);
     if (law->kp != 0) torque += law->kp * (in->drive_position[i] - seen.q);
     if (!(limit > 0) || (law->kp == 0 && law->kd == 0 && torque == 0)) return r;
@@ -55,10 +57,14 @@ static usi_joint_row *drive_row(usi_joint_row *r, const us_model *m, const usi_j
     return next;
 }
 
+// Towards the place where the joint stuck.
 static usi_joint_row *friction_row(usi_joint_row *r, const usi_joint_law *law,
                                    const usi_actuation_input *in) {
-    double torque = spring_torque(law, in->stuck[law->index], in->q);
-    return put_row(r, law, torque, -law->bound, law->bound, USI_LAW_FRICTION);
+    const usi_friction f = usi_friction_now(law, in->blockage[law->index]);
+    if (!(f.bound > 0)) return r;
+    double torque = f.kp != 0 ? f.kp * (in->stuck[law->index] - in->q[law->q]) : 0;
+    *r = (usi_joint_row){torque, f.kp, f.kd, -f.bound, f.bound, law->v, law->q, USI_LAW_FRICTION, -1};
+    return r + 1;
 }
 
 // A stiff spring and damper that only pushes back, where it can push within the step. Both act together, so

@@ -1,4 +1,4 @@
-// Directories and whole files.
+// Directories, and files read and written whole.
 #include "base/files.h"
 
 #include <dirent.h>
@@ -32,7 +32,7 @@ us_status usi_directory_begin(const char *path, us_error *err) {
     DIR *dir = opendir(path);
     if (!dir) return failed(path, "the directory cannot be read", err);
     bool is_empty = true;
-    // Nobody else reads this stream.
+    // The stream is read by this thread alone.
     // cppcheck-suppress readdirCalled
     for (const struct dirent *e = readdir(dir); e && is_empty; e = readdir(dir))
         is_empty = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;

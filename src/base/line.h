@@ -1,5 +1,5 @@
-// A line of text that grows by pieces, into memory of the caller's: what does not fit is left out, and the
-// line ends with a zero in any case.
+// String builder: a line of text appended piece by piece into the caller's memory. What does not fit is left
+// out, and the line ends with a zero in any case.
 #ifndef USI_BASE_LINE_H
 #define USI_BASE_LINE_H
 
@@ -14,8 +14,7 @@ typedef struct usi_line {
 
 US_PRINTF(2, 3) void usi_line_put(usi_line *out, const char *format, ...);
 
-// As JSON: the text in quotes; and with a key before it. What comes from others is made to fit: a control
-// character becomes a space.
+// JSON strings: the text in quotes; and with a key before it. Control characters become spaces.
 void usi_line_put_quoted(usi_line *out, const char *text);
 void usi_line_put_text(usi_line *out, const char *key, const char *text);
 

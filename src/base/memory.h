@@ -1,5 +1,5 @@
-// Memory inside the library: the caller's allocator, arenas of small things that die together, and blocks of
-// arrays that are carved from a field table.
+// Memory inside the library: the caller's allocator, arenas, and blocks of arrays that are laid out by a
+// field table.
 #ifndef USI_BASE_MEMORY_H
 #define USI_BASE_MEMORY_H
 
@@ -13,7 +13,7 @@ void usi_release(const us_allocator *a, void *memory, size_t size, size_t align)
 // Grows *array (of `each` bytes) so that it holds n + 1 elements. On failure nothing changes.
 us_status usi_grow(const us_allocator *a, void **array, int32_t n, int32_t *cap, size_t each);
 
-// An arena: things allocated one after another and released all at once.
+// Arena: memory allocated piece by piece and released all at once.
 typedef struct usi_arena_chunk usi_arena_chunk;
 typedef struct usi_arena {
     us_allocator allocator;
@@ -26,8 +26,8 @@ void *usi_arena_alloc(usi_arena *arena, size_t size, size_t align);  // NULL whe
 // A copy of a text; NULL text gives NULL with *out_ok true.
 char *usi_arena_text(usi_arena *arena, const char *text, bool *out_ok);
 
-// A field of a block, from a field table: used to print, hash, save and restore without naming every array
-// again.
+// Field of a block, from a field table: for printing, hashing, saving and restoring without naming every
+// array again.
 typedef struct usi_field {
     const char *name, *type, *unit, *about;
     size_t offset;  // from the block's start

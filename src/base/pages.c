@@ -10,7 +10,7 @@ void *usi_pages_reserve(size_t size) {
     void *pages =
         mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pages == MAP_FAILED) return NULL;
-    // Pages of 2 MB would take a hundred times what is written.
+    // Huge pages (2 MB) would take a hundred times the memory that is written.
     madvise(pages, size, MADV_NOHUGEPAGE);
     return pages;
 }

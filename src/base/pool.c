@@ -1,10 +1,10 @@
-// A pool of threads that wait for work together.
+// Thread pool.
 //
 // A run cuts its n parts into chunks and writes their number into one word, `open`. Whoever lowers that word
-// by one owns a chunk; the caller does so like everybody else, and leaves when the count of finished chunks
+// by one owns a chunk; the caller does so like the threads, and returns when the count of finished chunks
 // is complete. The job (function, context, sizes) is read only by owners of a chunk, and a run cannot end
-// while somebody owns one: so a thread that comes late, or was away during several runs, never sees a job
-// that is being written.
+// while a chunk is owned: so a thread that is late, or slept during several runs, never sees a job that is
+// being written.
 //
 //     caller    write job ---> open = 5 ---> lower, work, lower, work ... ---> wait for unfinished = 0
 //     thread    spin, sleep ......... lower, work, lower, work, open is 0 ---> spin, sleep
@@ -21,8 +21,8 @@
 
 #include "base/memory.h"
 
-// A pause takes 10 to 40 ns: some 5 to 20 us of looking for work before sleeping, a few times what a wake-up
-// costs. The steps of a simulation that runs at full speed follow each other faster than that.
+// SPIN: pauses of 10 to 40 ns each, some 5 to 20 us of polling before sleeping, a few times the cost of a
+// wake-up. The steps of a simulation that runs at full speed follow each other faster than that.
 enum { SPIN = 500, MAX_THREADS = 1024 };
 
 typedef struct worker {
@@ -100,7 +100,7 @@ static void *work(void *context) {
     return NULL;
 }
 
-// Signals are for the program's own threads: ours start with all of them blocked.
+// Starts the threads with all signals blocked: those are for the program's own threads.
 static bool start_threads(usi_pool *pool) {
     sigset_t all, before;
     sigfillset(&all);
@@ -165,6 +165,8 @@ void usi_pool_run(usi_pool *pool, int32_t n, int32_t grain, usi_part part, void 
             part(context, i, 0);
         return;
     }
+
+    // Publish the job.
     pool->part = part;
     pool->context = context;
     pool->n = n;
@@ -172,9 +174,10 @@ void usi_pool_run(usi_pool *pool, int32_t n, int32_t grain, usi_part part, void 
     pool->n_chunk = (n - 1) / grain + 1;
     atomic_store(&pool->unfinished, pool->n_chunk);
     atomic_store(&pool->open, pool->n_chunk);
+
+    // Wake no more threads than there are chunks besides the caller's.
     int32_t n_asleep = atomic_load(&pool->n_asleep);
     if (n_asleep > 0) {
-        // No more sleepers are woken than there is work for besides the caller's.
         pthread_mutex_lock(&pool->mutex);
         if (n_asleep < pool->n_chunk) {
             pthread_cond_broadcast(&pool->work);
@@ -184,6 +187,8 @@ void usi_pool_run(usi_pool *pool, int32_t n, int32_t grain, usi_part part, void 
         }
         pthread_mutex_unlock(&pool->mutex);
     }
+
+    // Work, then wait for the chunks of the others.
     do_chunks(pool, 0);
     for (int spin = 0; spin < SPIN && atomic_load(&pool->unfinished) > 0; spin++)
         pause_briefly();

@@ -1,5 +1,5 @@
-// A pool of threads for work that splits into independent parts. Which thread does a part never shows in the
-// result.
+// Thread pool for work that divides into independent parts. The result does not depend on which thread does
+// which part.
 #ifndef USI_BASE_POOL_H
 #define USI_BASE_POOL_H
 
@@ -7,8 +7,7 @@
 
 typedef struct usi_pool usi_pool;
 
-// n_thread counts the caller too: 1 makes no threads. Idle threads sleep after having looked for work for
-// some microseconds.
+// n_thread counts the caller too: 1 makes no threads. Idle threads sleep after some microseconds of polling.
 us_status usi_pool_create(int32_t n_thread, const us_allocator *allocator, usi_pool **out_pool);
 void usi_pool_destroy(usi_pool *pool);            // NULL is allowed
 int32_t usi_pool_n_thread(const usi_pool *pool);  // 1 for NULL

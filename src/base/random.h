@@ -1,5 +1,5 @@
-// The counter-based random numbers of understudy/base.h with the part that seed and stream give done once,
-// for those who draw many.
+// Counter-based random numbers of understudy/base.h with a key that is computed once from seed and stream,
+// for callers that draw many.
 #ifndef USI_BASE_RANDOM_H
 #define USI_BASE_RANDOM_H
 

@@ -62,23 +62,23 @@ us_status usi_read_number(const char *what, const char *text, double low, double
     return US_OK;
 }
 
-us_status usi_read_list(const char *what, const char *text, int least, int most, double low, double high,
+us_status usi_read_list(const char *what, const char *text, int min, int max, double low, double high,
                         double *out, int *out_n, us_error *err) {
     char part[64], remedy[120];
     int n = 0;
-    if (least == most) {
+    if (min == max) {
         snprintf(remedy, sizeof remedy,
-                 least == 1 ? "write one number" : "write %d numbers with commas between, and no blanks",
-                 least);
+                 min == 1 ? "write one number" : "write %d numbers with commas between, and no blanks",
+                 min);
     } else {
-        snprintf(remedy, sizeof remedy, "write %d to %d numbers with commas between, and no blanks", least,
-                 most);
+        snprintf(remedy, sizeof remedy, "write %d to %d numbers with commas between, and no blanks", min,
+                 max);
     }
     for (const char *s = text;; s++) {
         size_t length = strcspn(s, ",");
-        if (n == most)
+        if (n == max)
             return us_error_set(err, US_ERR_VALUE, NULL, remedy, "%s: more than %d number%s given", what,
-                                most, most == 1 ? " is" : "s are");
+                                max, max == 1 ? " is" : "s are");
         if (length >= sizeof part)
             return us_error_set(err, US_ERR_VALUE, NULL, remedy, "%s: \"%.60s\" is not a number", what, s);
         memcpy(part, s, length);
@@ -89,7 +89,7 @@ us_status usi_read_list(const char *what, const char *text, int least, int most,
         s += length;
         if (!*s) break;
     }
-    if (n < least)
+    if (n < min)
         return us_error_set(err, US_ERR_VALUE, NULL, remedy, "%s: %d number%s given", what, n,
                             n == 1 ? " is" : "s are");
     *out_n = n;

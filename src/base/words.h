@@ -14,8 +14,8 @@ bool usi_is_blank(char c);  // space, tab, line feed, carriage return
 // The whole text as one number within the range. `what` names it in errors, which are US_ERR_VALUE.
 us_status usi_read_number(const char *what, const char *text, double low, double high, double *out,
                           us_error *err);
-// "1,2,3": at least `least` and at most `most` numbers.
-us_status usi_read_list(const char *what, const char *text, int least, int most, double low, double high,
+// "1,2,3": from `min` to `max` numbers.
+us_status usi_read_list(const char *what, const char *text, int min, int max, double low, double high,
                         double *out, int *out_n, us_error *err);
 // US_ERR_NAME: there is no `what` of that name; those that are known are named, and the nearest of them is
 // suggested.

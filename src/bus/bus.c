@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "base/wait.h"
+#include "base/monotonic_cond.h"
 #include "wire/cdr.h"
 
 enum { MAX_DOMAIN = 232, MAX_PEER = 128, MAX_ENCLAVE = 200 };
@@ -27,14 +27,14 @@ static us_status check_def(const us_bus_def *def, us_error *err) {
                             "a bus needs an allocator");
     }
     if (def->domain < 0 || def->domain > MAX_DOMAIN) {
-        return us_error_set(err, US_ERR_VALUE, NULL, "Domains are 0 to 232.", "there is no domain %d",
+        return us_error_set(err, US_ERR_VALUE, NULL, "Domains are 0 to 232.", "invalid domain %d",
                             def->domain);
     }
     if ((unsigned)def->range > (unsigned)US_BUS_OFF)
         return us_error_set(err, US_ERR_ARG, NULL, NULL, "unknown range of discovery %d", (int)def->range);
     if (def->n_peer < 0 || def->n_peer > MAX_PEER || (def->n_peer > 0 && !def->peers)) {
-        return us_error_set(err, US_ERR_LIMIT, NULL, "List at most 128 peers.",
-                            "%d peers cannot be looked at", def->n_peer);
+        return us_error_set(err, US_ERR_LIMIT, NULL, "List at most 128 peers.", "too many peers: %d",
+                            def->n_peer);
     }
     for (int32_t i = 0; i < def->n_peer; i++) {
         const char *peer = def->peers[i];
@@ -44,28 +44,28 @@ static us_status check_def(const us_bus_def *def, us_error *err) {
                 strlen(peer)) {
             return us_error_set(err, US_ERR_VALUE, NULL,
                                 "Write addresses like 192.168.0.7 or names like rover.local.",
-                                "\"%.100s\" is no address of a peer", peer ? peer : "");
+                                "invalid peer address \"%.100s\"", peer ? peer : "");
         }
     }
     if (def->enclave && (strlen(def->enclave) > MAX_ENCLAVE || strpbrk(def->enclave, ";="))) {
         return us_error_set(err, US_ERR_VALUE, NULL, "Write a short name like / or /rover.",
-                            "\"%.100s\" is no enclave", def->enclave);
+                            "invalid enclave \"%.100s\"", def->enclave);
     }
     return US_OK;
 }
 
-static void hear_graph(void *context, const us_sample *sample) {
+static void on_graph_sample(void *context, const us_sample *sample) {
     us_bus *bus = context;
-    // Own messages come back too; what they say is known better.
+    // own messages come back too
     if (sample->length >= 4 + USI_ID_LENGTH &&
         !memcmp((const uint8_t *)sample->bytes + 4, bus->id, USI_ID_LENGTH))
         return;
     usi_graph_take(&bus->graph, sample->bytes, sample->length);
 }
 
-// Says on ros_discovery_info what there is now. The bus is locked. A vendor that cannot send it leaves our
-// endpoints without a node's name and working: that is no reason to fail.
-static void tell_graph(us_bus *bus) {
+// Publishes the current nodes and endpoints on ros_discovery_info. The bus is locked. Where the vendor cannot
+// send it, endpoints have no node name and still work: no error.
+static void publish_graph(us_bus *bus) {
     if (!bus->graph_writer) return;
     size_t length = usi_graph_encode(bus, NULL);
     if (length > bus->cap_graph_bytes) {
@@ -91,10 +91,10 @@ static us_status join_graph(us_bus *bus, us_error *err) {
         us_status status = bus->vendor->add_writer(bus->participant, &def, &bus->graph_writer, err);
         if (status) return status;
     }
-    // All participants write the same instance: a short history would lose what one says to what the next one
-    // says.
+    // Keep all: every participant writes the same instance, and a short history would lose one's message to
+    // the next one's.
     def.qos.depth = 0;
-    def.on_sample = hear_graph;
+    def.on_sample = on_graph_sample;
     def.context = bus;
     return bus->vendor->add_reader(bus->participant, &def, &bus->graph_reader, err);
 }
@@ -111,7 +111,7 @@ us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err) {
     if (strcmp(name, "cyclone") != 0) {
         if (strcmp(name, "fastdds") != 0) {
             return us_error_set(err, US_ERR_NAME, NULL, "Write \"cyclone\" or \"fastdds\".",
-                                "there is no DDS vendor \"%.60s\"", name);
+                                "unknown DDS vendor \"%.60s\"", name);
         }
         if ((status = usi_vendor_load(name, &vendor, err))) return status;
     }
@@ -170,7 +170,7 @@ void us_bus_close(us_bus *bus) {
     bus->readers = NULL;
     bus->writers = NULL;
     bus->n_node = 0;
-    tell_graph(bus);  // first the names go, then what they stood for
+    publish_graph(bus);  // the nodes before their endpoints
     for (us_reader *next; readers; readers = next) {
         next = readers->next;
         release_reader(readers);
@@ -221,7 +221,7 @@ us_status us_bus_add_node(us_bus *bus, const char *namespace_, const char *name,
         bus->nodes = nodes;
         bus->nodes[bus->n_node] = node;
         *out_node = bus->n_node++;
-        tell_graph(bus);
+        publish_graph(bus);
     }
     pthread_mutex_unlock(&bus->lock);
     return status;
@@ -277,19 +277,19 @@ us_status us_bus_add_writer(us_bus *bus, const us_topic_def *def, us_writer **ou
     while (*last)
         last = &(*last)->next;
     *last = writer;
-    tell_graph(bus);
+    publish_graph(bus);
     pthread_mutex_unlock(&bus->lock);
     *out_writer = writer;
     return US_OK;
 }
 
-// A sample waits in a reader that has no callback: whoever sleeps in us_bus_wait looks.
-static void stir(void *context) {
+// A sample arrived in a reader without callback: wakes us_bus_wait.
+static void signal_sample(void *context) {
     us_reader *reader = context;
     us_bus *bus = reader->bus;
     pthread_mutex_lock(&bus->wait_lock);
-    atomic_store(&reader->is_stirred, true);
-    bus->n_stir++;
+    atomic_store(&reader->has_arrival, true);
+    bus->n_arrival++;
     pthread_cond_broadcast(&bus->wait_cond);
     pthread_mutex_unlock(&bus->wait_lock);
 }
@@ -307,7 +307,7 @@ us_status us_bus_add_reader(us_bus *bus, const us_topic_def *def, us_sample_func
     if (!reader) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a reader");
     *reader = (us_reader){.bus = bus, .node = def->node, .has_callback = on_sample != NULL};
     vendor_def.on_sample = on_sample;
-    vendor_def.on_data = stir;
+    vendor_def.on_data = signal_sample;
     vendor_def.context = on_sample ? context : reader;
     if ((status = bus->vendor->add_reader(bus->participant, &vendor_def, &reader->endpoint, err))) {
         usi_release(&bus->allocator, reader, sizeof *reader, _Alignof(us_reader));
@@ -319,7 +319,7 @@ us_status us_bus_add_reader(us_bus *bus, const us_topic_def *def, us_sample_func
     while (*last)
         last = &(*last)->next;
     *last = reader;
-    tell_graph(bus);
+    publish_graph(bus);
     pthread_mutex_unlock(&bus->lock);
     *out_reader = reader;
     return US_OK;
@@ -333,7 +333,7 @@ void us_writer_remove(us_writer *writer) {
     while (*at && *at != writer)
         at = &(*at)->next;
     if (*at) *at = writer->next;
-    tell_graph(bus);
+    publish_graph(bus);
     pthread_mutex_unlock(&bus->lock);
     release_writer(writer);
 }
@@ -346,7 +346,7 @@ void us_reader_remove(us_reader *reader) {
     while (*at && *at != reader)
         at = &(*at)->next;
     if (*at) *at = reader->next;
-    tell_graph(bus);
+    publish_graph(bus);
     pthread_mutex_unlock(&bus->lock);
     release_reader(reader);
 }
@@ -403,9 +403,9 @@ static bool look(us_bus *bus) {
     bool has = false;
     pthread_mutex_lock(&bus->lock);
     for (us_reader *r = bus->readers; r && !has; r = r->next) {
-        if (r->has_callback || !atomic_exchange(&r->is_stirred, false)) continue;
+        if (r->has_callback || !atomic_exchange(&r->has_arrival, false)) continue;
         has = bus->vendor->has_sample(r->endpoint);
-        if (has) atomic_store(&r->is_stirred, true);
+        if (has) atomic_store(&r->has_arrival, true);
     }
     pthread_mutex_unlock(&bus->lock);
     return has;
@@ -421,15 +421,15 @@ bool us_bus_wait(us_bus *bus, double timeout) {
     until.tv_nsec = (long)(ns % 1000000000);
     for (;;) {
         pthread_mutex_lock(&bus->wait_lock);
-        uint64_t seen = bus->n_stir;
+        uint64_t seen = bus->n_arrival;
         pthread_mutex_unlock(&bus->wait_lock);
         if (look(bus)) return true;
         // Whatever came since `seen` was read ends the sleep at once.
         int failed = 0;
         pthread_mutex_lock(&bus->wait_lock);
-        while (bus->n_stir == seen && !failed)
+        while (bus->n_arrival == seen && !failed)
             failed = pthread_cond_timedwait(&bus->wait_cond, &bus->wait_lock, &until);
-        bool is_over = bus->n_stir == seen;
+        bool is_over = bus->n_arrival == seen;
         pthread_mutex_unlock(&bus->wait_lock);
         if (is_over) return false;
     }

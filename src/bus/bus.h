@@ -1,8 +1,8 @@
-// The bus inside: who has joined, what it says and hears, and the ROS graph.
+// Internals of a bus: its participant, writers and readers, and the ROS graph.
 //
 // Three locks, never held together but in this order: `lock` (what this bus has: nodes, writers, readers),
 // `graph.lock` (what others said of themselves), `wait_lock` (who sleeps until a sample comes). Callbacks of
-// the vendor take the last two only, so they never wait for somebody who waits for the vendor. Writing takes
+// the vendor take the last two only, so they never wait for a thread that waits for the vendor. Writing takes
 // none.
 #ifndef USI_BUS_BUS_H
 #define USI_BUS_BUS_H
@@ -56,7 +56,7 @@ struct us_reader {
     usi_vendor_endpoint *endpoint;
     int32_t node;
     bool has_callback;
-    _Atomic bool is_stirred;  // something came since somebody last looked
+    _Atomic bool has_arrival;  // a sample arrived since the last us_bus_wait
     uint8_t id[USI_ID_LENGTH];
 };
 
@@ -81,7 +81,7 @@ struct us_bus {
 
     pthread_mutex_t wait_lock;
     pthread_cond_t wait_cond;
-    uint64_t n_stir;  // samples that came for readers without callback
+    uint64_t n_arrival;  // samples that came for readers without callback
 };
 
 // Passing a sample on without a copy. In the callback of a reader of `bus`: holds the sample beyond it. NULL
@@ -105,11 +105,11 @@ void usi_user_data_get(const char *bytes, size_t length, const char *key, char *
 // ---- the graph (graph.c) ----
 us_status usi_graph_init(usi_graph *graph, const us_allocator *allocator);
 void usi_graph_fini(usi_graph *graph);
-// Takes what a participant says of itself: CDR of ParticipantEntitiesInfo with ids of 16 or of 24 bytes.
+// Takes a message of a participant: CDR of ParticipantEntitiesInfo with ids of 16 or of 24 bytes.
 // Bytes that are neither are left out.
 us_status usi_graph_take(usi_graph *graph, const void *bytes, size_t length);
 void usi_graph_node_full_name(const usi_graph_node *node, char out[USI_NAME_LENGTH]);
-// "/k10/driver", or "" when nobody said whose the endpoint is.
+// Name of the node of an endpoint, "/k10/driver"; "" when it is not known.
 void usi_graph_find_node(usi_graph *graph, const uint8_t participant[USI_ID_LENGTH],
                          const uint8_t endpoint[USI_ID_LENGTH], char out[USI_NAME_LENGTH]);
 int32_t usi_graph_count_nodes(usi_graph *graph, const uint8_t participant[USI_ID_LENGTH]);

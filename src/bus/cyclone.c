@@ -9,8 +9,8 @@
 // the socket and the callback. The rules for callbacks follow from that: short, and never a call to the bus
 // (a write that blocks there would wait for the acknowledgement that the same thread has to receive).
 //
-// A writer keeps the last samples and overwrites; nobody may hold it up. Cyclone by itself stops a writer
-// that has more than some hundred kilobytes unacknowledged, whoever it is that does not acknowledge: that
+// A writer keeps the last samples and overwrites; no reader may hold it up. Cyclone by itself stops a writer
+// that has more than some hundred kilobytes unacknowledged, whichever reader does not acknowledge: that
 // limit is raised here beyond all that a history holds.
 #include "bus/cyclone.h"
 
@@ -118,7 +118,7 @@ static us_status make_config(const usi_vendor_open *def, int32_t outer_domain, t
         }
     }
     add(&t, "</Discovery></Domain></CycloneDDS>");
-    // What the user says counts last.
+    // the user's own settings come last, and win
     const char *uri = getenv("CYCLONEDDS_URI");
     if (uri && uri[0]) add(&t, ",%s", uri);
     *out = t;
@@ -350,11 +350,11 @@ static void cyclone_get_endpoint_id(const usi_vendor_endpoint *e, uint8_t out_id
 static void cyclone_remove(usi_vendor_endpoint *e) {
     if (!e->is_writer) {
         dds_set_listener(e->entity, NULL);  // returns when no callback is under way
-    } else if (e->is_reliable && !atomic_load(&e->owner->has_deaf_reader)) {
+    } else if (e->is_reliable && !atomic_load(&e->owner->has_stalled_reader)) {
         // What was written last may still be under way. The first reader that does not answer ends the
         // waiting for all.
         if (dds_wait_for_acks(e->entity, LINGER) == DDS_RETCODE_TIMEOUT)
-            atomic_store(&e->owner->has_deaf_reader, true);
+            atomic_store(&e->owner->has_stalled_reader, true);
     }
     dds_delete(e->entity);
     dds_delete(e->topic);

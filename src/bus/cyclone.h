@@ -33,7 +33,7 @@ struct usi_vendor_participant {
     us_allocator allocator;
     dds_entity_t domain, participant;
     uint8_t id[16];
-    _Atomic bool has_deaf_reader;  // one that did not acknowledge in time
+    _Atomic bool has_stalled_reader;  // one that did not acknowledge in time
 };
 
 // A writer that a reader has heard of: Cyclone tells a local number with each sample, the world knows it by

@@ -49,7 +49,7 @@ static us_qos read_qos(const dds_qos_t *qos) {
     return out;
 }
 
-// Plain CDR is also what an endpoint speaks that says nothing.
+// Plain CDR is also the representation of an endpoint that announces none.
 static bool speaks_xcdr1(const dds_qos_t *qos) {
     uint32_t n = 0;
     dds_data_representation_id_t *values = NULL;

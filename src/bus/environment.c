@@ -1,4 +1,4 @@
-// How the environment of a ROS 2 program says where on the network it belongs.
+// Environment variables of a ROS 2 program that select its network.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

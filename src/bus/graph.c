@@ -1,7 +1,7 @@
 // The ROS graph: which node an endpoint belongs to.
 //
 // DDS knows participants and endpoints, not nodes. So every ROS participant writes on the topic
-// ros_discovery_info, whole and anew after each change, what nodes it has and which endpoints are theirs:
+// ros_discovery_info, in full after each change, its nodes and which endpoints are theirs:
 //
 //     ParticipantEntitiesInfo   gid of the participant, sequence of NodeEntitiesInfo
 //     NodeEntitiesInfo          namespace, name, sequence of gids of readers, sequence of gids of writers
@@ -11,7 +11,7 @@
 // very end. The messages are few and small, and both layouts are one function with a parameter: they are read
 // and written here, byte by byte, and not by the tables of the room wire.
 //
-// What others say is kept per participant: the last message, as arrays. Memory is bounded whatever arrives: a
+// Messages are kept per participant: the last one, as arrays. Memory is bounded whatever arrives: a
 // message is at most MAX_MESSAGE long and has MAX_NODE nodes, and of MAX_ENTRY participants that one makes
 // room that has been silent for longest.
 #include <stddef.h>
@@ -122,7 +122,7 @@ static usi_graph_entry *find_entry(usi_graph *graph, const uint8_t participant[U
     return NULL;
 }
 
-// A place for a participant that was not heard before.
+// An entry for a new participant; the one that has been silent for longest makes room.
 static usi_graph_entry *make_place(usi_graph *graph) {
     if (graph->n_entry < MAX_ENTRY) {
         void *entries = graph->entries;
@@ -141,7 +141,7 @@ static usi_graph_entry *make_place(usi_graph *graph) {
 
 us_status usi_graph_take(usi_graph *graph, const void *bytes, size_t length) {
     const uint8_t *b = bytes;
-    // Plain CDR, either way round.
+    // plain CDR, of either endianness
     if (length < 4 || length > MAX_MESSAGE || b[0] != 0 || b[1] > 1) return US_ERR_SYNTAX;
     cursor c = {.bytes = b + 4, .length = length - 4, .is_big_endian = b[1] == 0};
     usi_graph_entry entry = {0};
@@ -221,41 +221,41 @@ int32_t usi_graph_count_nodes(usi_graph *graph, const uint8_t participant[USI_ID
 
 // ---- writing ----
 
-typedef struct pen {
+typedef struct encoder {
     uint8_t *bytes;  // NULL: only the length counts
     size_t at;
-} pen;
+} encoder;
 
-static void put(pen *p, const void *bytes, size_t n) {
+static void put(encoder *p, const void *bytes, size_t n) {
     if (p->bytes) memcpy(p->bytes + p->at, bytes, n);
     p->at += n;
 }
 
-static void put_zeros(pen *p, size_t n) {
+static void put_zeros(encoder *p, size_t n) {
     if (p->bytes) memset(p->bytes + p->at, 0, n);
     p->at += n;
 }
 
-static void put_count(pen *p, size_t value) {
-    put_zeros(p, (4 - p->at % 4) %
-                     4);  // the header has 4 bytes: alignment from its end and from its start are the same
+static void put_count(encoder *p, size_t value) {
+    // alignment counts from the end of the header, which has 4 bytes
+    put_zeros(p, (4 - p->at % 4) % 4);
     uint8_t b[4] = {(uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16), (uint8_t)(value >> 24)};
     put(p, b, 4);
 }
 
-static void put_name(pen *p, const char *name) {
+static void put_name(encoder *p, const char *name) {
     size_t n = strlen(name) + 1;
     put_count(p, n);
     put(p, name, n);
 }
 
-static void put_gid(pen *p, const us_bus *bus, const uint8_t id[USI_ID_LENGTH]) {
+static void put_gid(encoder *p, const us_bus *bus, const uint8_t id[USI_ID_LENGTH]) {
     put(p, id, USI_ID_LENGTH);
     if (bus->use_humble_gid) put_zeros(p, USI_GID_LENGTH_HUMBLE - USI_ID_LENGTH);
 }
 
 size_t usi_graph_encode(const us_bus *bus, void *buf) {
-    pen p = {.bytes = buf};
+    encoder p = {.bytes = buf};
     put(&p, "\0\1\0\0", 4);
     put_gid(&p, bus, bus->id);
     put_count(&p, (size_t)bus->n_node);

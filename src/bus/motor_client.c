@@ -27,18 +27,18 @@ _Static_assert((WINDOW + STOP_WINDOW + 1) * USI_MOTOR_REPLY + STATUS_ROOM + 3 * 
                "all answers must fit beside states and losses");
 
 // A tenth of a second's worth may come at once.
-static double most_messages(const usi_motor_server *s) { return s->def.message_rate * 0.1 + 1; }
+static double max_messages(const usi_motor_server *s) { return s->def.message_rate * 0.1 + 1; }
 
-static double most_bytes(const usi_motor_server *s) { return s->def.byte_rate * 0.1 + USI_MOTOR_IN; }
+static double max_bytes(const usi_motor_server *s) { return s->def.byte_rate * 0.1 + USI_MOTOR_IN; }
 
-static void refill(usi_motor_bucket *b, double rate, double most, int64_t now) {
-    b->tokens = fmin(most, b->tokens + rate * 1e-9 * (double)(now - b->at));
+static void refill(usi_motor_bucket *b, double rate, double max, int64_t now) {
+    b->tokens = fmin(max, b->tokens + rate * 1e-9 * (double)(now - b->at));
     b->at = now;
 }
 
 static void refill_client(usi_motor_server *s, usi_motor_client *c) {
-    refill(&c->messages, s->def.message_rate, most_messages(s), s->now);
-    refill(&c->bytes, s->def.byte_rate, most_bytes(s), s->now);
+    refill(&c->messages, s->def.message_rate, max_messages(s), s->now);
+    refill(&c->bytes, s->def.byte_rate, max_bytes(s), s->now);
 }
 
 // ---- Joining and leaving ----
@@ -49,7 +49,7 @@ usi_motor_client *usi_motor_join(usi_motor_server *s, bool is_udp) {
         if (atomic_load(&s->clients[i].id) < 0) slot = i;
     }
     if (slot < 0) {
-        usi_motor_count(&s->n_turned_away);
+        usi_motor_count(&s->n_rejected);
         return NULL;
     }
     usi_motor_client *c = &s->clients[slot];
@@ -59,15 +59,15 @@ usi_motor_client *usi_motor_join(usi_motor_server *s, bool is_udp) {
     c->is_udp = is_udp;
     c->is_readable = c->is_hung = c->is_held = c->is_ending = false;
     c->interest = 0;
-    c->messages = (usi_motor_bucket){most_messages(s), s->now};
-    c->bytes = (usi_motor_bucket){most_bytes(s), s->now};
+    c->messages = (usi_motor_bucket){max_messages(s), s->now};
+    c->bytes = (usi_motor_bucket){max_bytes(s), s->now};
     c->n_unanswered = 0;
     c->n_busy = 0;
     c->heard = c->handed = s->now;
-    c->blocked = c->told = 0;
+    c->blocked = c->losses_reported = 0;
     c->in_at = c->in_end = c->out_at = c->out_end = 0;
     c->next_motor = 0;
-    // The newcomer is told how every motor stands.
+    // a new client gets the state of every motor
     for (int32_t i = 0; i < s->def.n_motor; i++)
         c->is_dirty[i] = s->motors[i].seen > 0;
     atomic_store(&c->n_lost, 0);
@@ -114,17 +114,17 @@ static void append_number(usi_motor_client *c, uint32_t number, usi_motor_reason
 }
 
 // What the client must know about what it lost.
-static void tell_losses(usi_motor_server *s, usi_motor_client *c) {
+static void report_losses(usi_motor_server *s, usi_motor_client *c) {
     if (atomic_load(&c->n_lost) > 0 && has_room(c, 2))
         append_number(c, atomic_exchange(&c->n_lost, 0), USI_MOTOR_LOST);
     if (c->n_busy == 0 || !has_room(c, 2)) return;
-    if (s->now - c->told < 100 * USI_MOTOR_MS) {
-        usi_motor_due(s, c->told + 100 * USI_MOTOR_MS);
+    if (s->now - c->losses_reported < 100 * USI_MOTOR_MS) {
+        usi_motor_due(s, c->losses_reported + 100 * USI_MOTOR_MS);
         return;
     }
     append_number(c, c->n_busy, USI_MOTOR_BUSY);
     c->n_busy = 0;
-    c->told = s->now;
+    c->losses_reported = s->now;
 }
 
 // States that are not sent yet, each motor in its turn, as long as little waits.
@@ -155,7 +155,7 @@ static ssize_t send_some(usi_motor_server *s, usi_motor_client *c) {
 // False: the client is gone.
 bool usi_motor_flush(usi_motor_server *s, usi_motor_client *c) {
     for (;;) {
-        tell_losses(s, c);
+        report_losses(s, c);
         add_states(s, c);
         if (waiting(c) == 0) {
             c->blocked = 0;
@@ -208,8 +208,8 @@ static bool may_take(usi_motor_server *s, usi_motor_client *c, bool is_stop) {
     if (c->n_unanswered >= WINDOW && s->now - c->handed > PATIENCE)
         c->n_unanswered = 0;  // nobody will answer these any more
     int32_t window = is_stop ? WINDOW + STOP_WINDOW : WINDOW;
-    double least = is_stop ? 1 - most_messages(s) : 1;
-    return c->n_unanswered < window && c->messages.tokens >= least && has_room(c, c->n_unanswered + 1);
+    double min_tokens = is_stop ? 1 - max_messages(s) : 1;
+    return c->n_unanswered < window && c->messages.tokens >= min_tokens && has_room(c, c->n_unanswered + 1);
 }
 
 static void take(usi_motor_server *s, usi_motor_client *c, usi_motor_event *e) {
@@ -333,7 +333,7 @@ static void take_datagram(usi_motor_server *s, const struct sockaddr_storage *fr
     usi_motor_client *c = slot < 0 ? NULL : &s->clients[slot];
     if (slot < 0) {
         if (!has_good_command(s, bytes, length)) {
-            usi_motor_count(&s->n_stranger);
+            usi_motor_count(&s->n_unknown_sender);
             return;
         }
         c = usi_motor_join(s, true);
@@ -391,9 +391,9 @@ void usi_motor_read_datagrams(usi_motor_server *s) {
 
 void usi_motor_serve_sender(usi_motor_server *s, usi_motor_client *c) {
     (void)usi_motor_flush(s, c);
-    int64_t end = c->heard + usi_motor_ns(s->def.forget_timeout);
+    int64_t end = c->heard + usi_motor_ns(s->def.idle_timeout);
     if (s->now >= end) {
-        usi_motor_count(&s->n_forgotten);
+        usi_motor_count(&s->n_expired);
         usi_motor_leave(s, c);
     } else {
         usi_motor_due(s, end);

@@ -19,7 +19,7 @@ enum {
     USI_MOTOR_MS = 1000000,    // ns
 };
 
-// What epoll says about who is ready: a client's slot, or one of these.
+// Data of an epoll event: a client's slot, or one of these.
 enum { USI_MOTOR_READY_WAKE = 1 << 20, USI_MOTOR_READY_LISTENER, USI_MOTOR_READY_UDP };
 
 // A rate limit: something may be taken while there are tokens, which come back with time.
@@ -30,7 +30,7 @@ typedef struct usi_motor_bucket {
 
 typedef struct usi_motor_client {
     _Atomic int32_t id;       // -1: the slot is free
-    _Atomic uint32_t n_lost;  // answers dropped, that it was not told about yet
+    _Atomic uint32_t n_lost;  // dropped answers, not reported to it yet
     int32_t n_use;            // of the slot
     int fd;                   // -1 for UDP
     bool is_udp;
@@ -42,12 +42,12 @@ typedef struct usi_motor_client {
     socklen_t address_length;
     usi_motor_session session;
     usi_motor_bucket messages, bytes;
-    int32_t n_unanswered;  // commands handed over
-    uint32_t n_busy;       // messages dropped, that it was not told about yet
-    int64_t heard;         // ns: last byte in
-    int64_t handed;        // ns: last command handed over
-    int64_t blocked;       // ns: since when nothing goes out; 0: it does
-    int64_t told;          // ns: last told that messages were dropped
+    int32_t n_unanswered;     // commands handed over
+    uint32_t n_busy;          // dropped messages, not reported to it yet
+    int64_t heard;            // ns: last byte in
+    int64_t handed;           // ns: last command handed over
+    int64_t blocked;          // ns: since when nothing goes out; 0: it does
+    int64_t losses_reported;  // ns: last report of dropped messages
     char *in, *out;
     size_t in_at, in_end, out_at, out_end;
     bool *is_dirty;  // n_motor: the last state is not sent yet
@@ -59,8 +59,8 @@ typedef struct usi_motor_slot {
     char name[USI_MOTOR_NAME + 1];
     _Atomic uint32_t sequence;  // odd: being written; 0: never
     _Atomic int64_t acceleration, velocity, position;
-    usi_motor_status told;  // by the caller of _status, who alone uses it
-    bool is_told;
+    usi_motor_status last;  // by the caller of _status, who alone uses it
+    bool has_last;
     uint32_t seen;         // sequence of `now`
     usi_motor_status now;  // the last one read
     int64_t next;          // ns: not before this may the next be read

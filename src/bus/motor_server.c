@@ -6,22 +6,22 @@
 //       | and its dirty motors <------ states (one each) <-------------- _status
 //       +--> socket
 //
-// How each promise is kept:
-//   No caller ever waits. Answers go through a ring of cells, each with a turn number that says whether it is
-//   empty or full in this
-//     round (D. Vyukov's bounded queue): a producer takes a cell by one compare-and-swap. A state is three
-//     numbers behind a sequence number that is odd while they are written; the thread reads them again when
-//     it changed meanwhile.
-//   A slow client loses its own oldest MSTA. States are not queued: each client has a mark per motor, "the
-//   last one is not sent yet".
-//     The message is made when there is room for it, and by then it is the newest.
+// Guarantees, and how they are kept:
+//   No caller ever waits. Answers go through a ring of cells, each with a sequence number that shows whether
+//   it is
+//     empty or full in this cycle (D. Vyukov's bounded queue): a producer takes a cell by one
+//     compare-and-swap. A state is three numbers behind a sequence number that is odd while they are written
+//     (a seqlock); the thread reads them again when it changed meanwhile.
+//   A slow client loses its own oldest MSTA. States are not queued: each client has a flag per motor, "the
+//   last
+//     state is not sent yet". The message is encoded when there is room for it, with the newest state.
 //   No MACK is lost. Before a command is read there must be room for its answer, counting those that are
-//   still due (n_unanswered). Without room,
-//     or beyond the rate, the bytes stay in the socket: TCP then slows the sender down. Datagrams cannot
-//     wait; theirs are dropped, and the sender is told how many. What is lost in spite of all (answers
-//     without end to one client) is told too.
-//   One client cannot starve another. Each gets one read of some kilobytes per round.
-//   Nobody is amplified. A sender of datagrams is answered only after it has sent a good command.
+//   still
+//     pending (n_unanswered). Without room, or beyond the rate, the bytes stay in the socket: TCP then slows
+//     the sender down. Datagrams cannot wait: theirs are dropped, and their number is reported to the sender.
+//     Answers that are lost nevertheless (more than one client can take) are reported too.
+//   One client cannot starve another. Each gets one read of some kilobytes per cycle.
+//   No amplification. A sender of datagrams is answered only after it has sent a valid command.
 #include "bus/motor_server.h"
 
 #include <errno.h>
@@ -78,7 +78,7 @@ static us_status answer(usi_motor_server *s, int32_t id, const char *text, size_
             wake(s);
             return US_OK;
         }
-        if (is < turn) break;  // still full from the last round
+        if (is < turn) break;  // still full from the last cycle
         turn = atomic_load(&s->tail);
     }
     usi_motor_count(&s->n_lost_reply);
@@ -104,12 +104,12 @@ us_status usi_motor_server_status(usi_motor_server *server, int32_t motor, doubl
     usi_motor_status now;
     if (!usi_motor_status_round(acceleration, velocity, position, &now)) return US_ERR_VALUE;
     usi_motor_slot *m = &server->motors[motor];
-    const usi_motor_status *last = &m->told;
-    if (m->is_told && last->acceleration == now.acceleration && last->velocity == now.velocity &&
+    const usi_motor_status *last = &m->last;
+    if (m->has_last && last->acceleration == now.acceleration && last->velocity == now.velocity &&
         last->position == now.position)
         return US_OK;
-    m->told = now;
-    m->is_told = true;
+    m->last = now;
+    m->has_last = true;
     uint32_t sequence = atomic_load(&m->sequence);
     atomic_store(&m->sequence, sequence + 1);
     atomic_store(&m->acceleration, now.acceleration);
@@ -294,7 +294,7 @@ usi_motor_server_def usi_motor_server_def_default(void) {
                                   .message_rate = 2000,
                                   .byte_rate = 2e6,
                                   .stall_timeout = 5,
-                                  .forget_timeout = 60};
+                                  .idle_timeout = 60};
 }
 
 static us_status check(const usi_motor_server_def *def, us_error *err) {
@@ -309,7 +309,7 @@ static us_status check(const usi_motor_server_def *def, us_error *err) {
         {"message_rate", def->message_rate, 1, 1e9},
         {"byte_rate", def->byte_rate, 1, 1e12},
         {"stall_timeout", def->stall_timeout, 1e-3, 1e6},
-        {"forget_timeout", def->forget_timeout, 1e-3, 1e6},
+        {"idle_timeout", def->idle_timeout, 1e-3, 1e6},
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         if (settings[i].value >= settings[i].low && settings[i].value <= settings[i].high) continue;

@@ -1,9 +1,9 @@
 // The ASCII motor protocol (wire/motor.h) over TCP and UDP on one port: one thread, many clients, none of
 // which can hold up another or the simulation.
 //
-// The thread hands every good command to a callback; whoever took it answers with _ack or _refuse, from any
-// thread. What does not parse, and names that no motor has, the server refuses itself. States of motors are
-// told by _status after every tick; the server sends what changed.
+// The thread passes every valid command to a callback; the answer is given by _ack or _refuse, from any
+// thread. Commands that do not parse, and those to unknown motors, are refused by the server itself. _status
+// gives it the states of the motors after every tick; the server sends those that changed.
 #ifndef USI_BUS_MOTOR_SERVER_H
 #define USI_BUS_MOTOR_SERVER_H
 
@@ -27,22 +27,22 @@ typedef struct usi_motor_server_def {
     int32_t n_port_more;  // further ports to try when `port` is taken; default 0
     int32_t n_motor;
     const us_motor_def *motors;  // names that differ; copied
-    double status_rate;     // Hz, of the wall clock: how often MSTA of one motor may be sent; 0: no limit;
-                            // default 25
-    int32_t max_client;     // of each kind, TCP and UDP; 1 .. 1000; default 64
-    double message_rate;    // messages/s that are taken from one client; default 2000
-    double byte_rate;       // bytes/s that are taken from one client; default 2e6
-    double stall_timeout;   // s: a TCP client that takes no byte of what waits for it for so long is closed;
-                            // default 5
-    double forget_timeout;  // s: a UDP client that is silent for so long is forgotten; default 60
+    double status_rate;    // Hz, of the wall clock: how often MSTA of one motor may be sent; 0: no limit;
+                           // default 25
+    int32_t max_client;    // of each kind, TCP and UDP; 1 .. 1000; default 64
+    double message_rate;   // messages/s that are taken from one client; default 2000
+    double byte_rate;      // bytes/s that are taken from one client; default 2e6
+    double stall_timeout;  // s: a TCP client that takes no byte of what waits for it for so long is closed;
+                           // default 5
+    double idle_timeout;   // s: a UDP client that is silent for so long is forgotten; default 60
     usi_motor_command_function *on_command;
     void *context;
 } usi_motor_server_def;
 
 usi_motor_server_def usi_motor_server_def_default(void);
 
-// Listens and starts the thread. US_ERR_IO when the address or port cannot be had (err says which and what to
-// do), US_ERR_VALUE for settings out of range, US_ERR_NAME for motors' names that are not valid or not
+// Listens and starts the thread. US_ERR_IO when the address or port cannot be opened (err has which, and the
+// remedy), US_ERR_VALUE for settings out of range, US_ERR_NAME for motors' names that are not valid or not
 // different. *out_server is set before the first callback.
 us_status usi_motor_server_create(const usi_motor_server_def *def, usi_motor_server **out_server,
                                   us_error *err);
@@ -64,20 +64,20 @@ us_status usi_motor_server_status(usi_motor_server *server, int32_t motor, doubl
                                   double velocity, double position);
 
 // X(name, what is counted since the start)
-#define USI_MOTOR_COUNT_LIST(X)                                               \
-    X(n_tcp, "TCP clients now")                                               \
-    X(n_udp, "UDP clients now")                                               \
-    X(n_joined, "clients that were taken")                                    \
-    X(n_turned_away, "clients that were refused because the server was full") \
-    X(n_stalled, "TCP clients that were closed because they did not read")    \
-    X(n_forgotten, "UDP clients that were silent for too long")               \
-    X(n_command, "commands that were handed over")                            \
-    X(n_bad, "messages that were refused by the server")                      \
-    X(n_stranger, "datagrams without a good command from unknown senders")    \
-    X(n_busy, "messages of UDP clients that were dropped unread")             \
-    X(n_ack, "answers that were queued for clients")                          \
-    X(n_lost_reply, "answers that were dropped")                              \
-    X(n_status, "MSTA that were queued for clients")                          \
+#define USI_MOTOR_COUNT_LIST(X)                                                  \
+    X(n_tcp, "TCP clients now")                                                  \
+    X(n_udp, "UDP clients now")                                                  \
+    X(n_joined, "clients that were accepted")                                    \
+    X(n_rejected, "clients that were refused because the server was full")       \
+    X(n_stalled, "TCP clients that were closed because they did not read")       \
+    X(n_expired, "UDP clients that were silent for too long")                    \
+    X(n_command, "commands that were handed over")                               \
+    X(n_bad, "messages that were refused by the server")                         \
+    X(n_unknown_sender, "datagrams without a good command from unknown senders") \
+    X(n_busy, "messages of UDP clients that were dropped unread")                \
+    X(n_ack, "answers that were queued for clients")                             \
+    X(n_lost_reply, "answers that were dropped")                                 \
+    X(n_status, "MSTA that were queued for clients")                             \
     X(n_lost_status, "MSTA that a client never got because a newer one came")
 
 typedef struct usi_motor_server_counts {

@@ -1,4 +1,4 @@
-// Opening the sockets of a motor server, with errors that say what to do.
+// Sockets of a motor server, with errors that have a remedy.
 #include "bus/motor_socket.h"
 
 #include <errno.h>

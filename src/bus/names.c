@@ -29,7 +29,7 @@ us_status usi_topic_to_dds(const char *topic, char out[USI_NAME_LENGTH], us_erro
         return us_error_set(err, US_ERR_NAME, NULL, remedy, "topic \"%.200s\" does not begin with a slash",
                             topic);
     if (!is_name(is_dds ? topic : topic + 1, true))
-        return us_error_set(err, US_ERR_NAME, NULL, remedy, "\"%.200s\" is no name of a topic", topic);
+        return us_error_set(err, US_ERR_NAME, NULL, remedy, "invalid topic name \"%.200s\"", topic);
     if (strlen(topic) + 3 > USI_NAME_LENGTH) {
         return us_error_set(err, US_ERR_NAME, NULL, remedy,
                             "the topic's name is longer than %d characters: %.80s...", USI_NAME_LENGTH - 3,
@@ -44,12 +44,12 @@ us_status usi_graph_node_check(const char *namespace_, const char *name, usi_gra
     if (!namespace_ || !namespace_[0]) namespace_ = "/";
     if (!name || !is_name(name, false) || strlen(name) >= USI_NAME_LENGTH) {
         return us_error_set(err, US_ERR_NAME, NULL, "Write letters, digits and _, for example driver.",
-                            "\"%.200s\" is no name of a node", name ? name : "");
+                            "invalid node name \"%.200s\"", name ? name : "");
     }
     bool is_good = namespace_[0] == '/' && (!namespace_[1] || is_name(namespace_ + 1, true));
     if (!is_good || strlen(namespace_) >= USI_NAME_LENGTH) {
         return us_error_set(err, US_ERR_NAME, NULL, "Write an absolute name, for example / or /k10.",
-                            "\"%.200s\" is no namespace", namespace_);
+                            "invalid namespace \"%.200s\"", namespace_);
     }
     memset(out_node, 0, sizeof *out_node);
     memcpy(out_node->namespace_, namespace_, strlen(namespace_));

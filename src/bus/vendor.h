@@ -46,12 +46,12 @@ typedef struct usi_vendor_endpoint_def {
     void *context;
 } usi_vendor_endpoint_def;
 
-// One participant of the network, as discovery tells.
+// One participant of the network, by discovery.
 typedef struct usi_vendor_peer {
     uint8_t id[16];
     const char *user_data;  // not always ended by 0: see its length
     size_t n_user_data;
-    const char *host;  // "" when it does not say
+    const char *host;  // "" when not announced
 } usi_vendor_peer;
 
 typedef void usi_visit_endpoint(void *context, const us_endpoint *endpoint);

@@ -131,10 +131,10 @@ static us_status find_port(usi_web *web, us_error *err) {
                            : why == EINVAL   ? "this is not an address in numbers"
                                              : strerror(why);
         if (last > def->port) {
-            return us_error_set(err, US_ERR_IO, NULL, remedy, "the page cannot have port %d to %d of %s: %s",
+            return us_error_set(err, US_ERR_IO, NULL, remedy, "the page cannot open port %d to %d of %s: %s",
                                 def->port, last, web->address, text);
         }
-        return us_error_set(err, US_ERR_IO, NULL, remedy, "the page cannot have port %d of %s: %s", def->port,
+        return us_error_set(err, US_ERR_IO, NULL, remedy, "the page cannot open port %d of %s: %s", def->port,
                             web->address, text);
     }
     union {
@@ -352,7 +352,7 @@ static us_status check_def(const usi_web_def *def, us_error *err) {
     if (def->port < 0 || def->port > 65535 || def->n_port_more < 0 || def->n_port_more > 65535) {
         return us_error_set(err, US_ERR_VALUE, NULL,
                             "Choose a port from 1 to 65535 with --port, or 0 for any that is free.",
-                            "%d is not a port", def->port);
+                            "invalid port %d", def->port);
     }
     if (def->max_client < 0 || def->max_client > MAX_CLIENT || def->timeout < 0 ||
         def->timeout > MAX_TIMEOUT || def->ping < 0 || def->ping > MAX_TIMEOUT) {

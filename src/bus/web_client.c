@@ -1,4 +1,4 @@
-// One WebSocket client: messages out of fragments, and the queue of what it is told.
+// One WebSocket client: messages from fragments, and the queue of messages to it.
 //
 // Nothing is written but when libwebsockets says that the socket takes something, and then one message at a
 // time: what libwebsockets cannot send at once it keeps, and comes back when that is gone. Only then does a
@@ -50,20 +50,20 @@ bool usi_web_may_control(const usi_web_client *client) { return client->may_cont
 const char *usi_web_client_name(const usi_web_client *client) { return client->name; }
 const char *usi_web_client_protocol(const usi_web_client *client) { return client->protocol->name; }
 
-// How many bytes of a text of at most `most` end with a whole character.
-static size_t whole_characters(const char *text, size_t most) {
+// Length of a text cut to at most `max` bytes, at the end of a UTF-8 character.
+static size_t cut_at_character(const char *text, size_t max) {
     size_t n = strlen(text);
-    if (n <= most) return n;
-    while (most > 0 && ((unsigned char)text[most] & 0xC0) == 0x80)
-        most--;
-    return most;
+    if (n <= max) return n;
+    while (max > 0 && ((unsigned char)text[max] & 0xC0) == 0x80)
+        max--;
+    return max;
 }
 
 void usi_web_close(usi_web_client *client, const char *why) {
     usi_web_client *c = client;
     if (!c->is_open || c->is_closing) return;
     c->is_closing = true;
-    snprintf(c->why, sizeof c->why, "%.*s", (int)whole_characters(why ? why : "", sizeof c->why - 1),
+    snprintf(c->why, sizeof c->why, "%.*s", (int)cut_at_character(why ? why : "", sizeof c->why - 1),
              why ? why : "");
     lws_callback_on_writable(c->wsi);
     // One that never reads never becomes writeable.
@@ -83,7 +83,7 @@ int usi_web_client_established(usi_web_client *c) {
     usi_web *web = c->web;
     const char *label = c->protocol->label ? c->protocol->label : "page";
     snprintf(c->name, sizeof c->name, "%.24s:%lld", label, (long long)++web->serial);
-    c->is_open = true;  // what it is told at once may be queued
+    c->is_open = true;  // messages may be queued from now on
     if (c->protocol->open(c->protocol->context, c, &c->session) == US_OK) return 0;
     c->is_open = false;
     usi_web_refused(web, c->peer, "a session of %s cannot be opened", c->protocol->name);
@@ -91,18 +91,18 @@ int usi_web_client_established(usi_web_client *c) {
 }
 
 // Room for `more` bytes after those that are there.
-static bool grow_part(usi_web_client *c, size_t more) {
+static bool grow_message(usi_web_client *c, size_t more) {
     const us_allocator *a = &c->web->def.allocator;
-    size_t need = c->part_length + more;
-    if (need <= c->part_cap) return true;
-    size_t cap = c->part_cap ? 2 * c->part_cap : 4096;
+    size_t need = c->message_length + more;
+    if (need <= c->message_cap) return true;
+    size_t cap = c->message_cap ? 2 * c->message_cap : 4096;
     if (cap < need) cap = need;
     unsigned char *part = usi_alloc(a, cap, 1);
     if (!part) return false;
-    if (c->part_length) memcpy(part, c->part, c->part_length);
-    usi_release(a, c->part, c->part_cap, 1);
+    if (c->message_length) memcpy(part, c->part, c->message_length);
+    usi_release(a, c->part, c->message_cap, 1);
     c->part = part;
-    c->part_cap = cap;
+    c->message_cap = cap;
     return true;
 }
 
@@ -110,24 +110,24 @@ int usi_web_client_receive(usi_web_client *c, const void *bytes, size_t length) 
     if (!c->is_open || c->is_closing) return 0;
     struct lws *wsi = c->wsi;
     lws_validity_confirmed(wsi);
-    const size_t most = c->protocol->max_message, still = lws_remaining_packet_payload(wsi);
+    const size_t max = c->protocol->max_message, still = lws_remaining_packet_payload(wsi);
     // `still` is what the frame's header says, up to 2^63: never added to anything before it is known to be
     // small.
-    if (still > most || length > most - still || c->part_length > most - still - length) {
-        usi_web_refused(c->web, c->peer, "%s sent a message of more than %zu bytes", c->name, most);
+    if (still > max || length > max - still || c->message_length > max - still - length) {
+        usi_web_refused(c->web, c->peer, "%s sent a message of more than %zu bytes", c->name, max);
         return close_now(c, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, "the message is too large");
     }
     const bool is_whole = lws_is_final_fragment(wsi);
-    if (c->part_length == 0 && is_whole) {
+    if (c->message_length == 0 && is_whole) {
         c->protocol->message(c->protocol->context, c->session, lws_frame_is_binary(wsi), bytes, length);
     } else {
-        if (!grow_part(c, length))
+        if (!grow_message(c, length))
             return close_now(c, LWS_CLOSE_STATUS_UNEXPECTED_CONDITION, "out of memory");
-        if (length) memcpy(c->part + c->part_length, bytes, length);
-        c->part_length += length;
+        if (length) memcpy(c->part + c->message_length, bytes, length);
+        c->message_length += length;
         if (!is_whole) return 0;
-        size_t n = c->part_length;
-        c->part_length = 0;
+        size_t n = c->message_length;
+        c->message_length = 0;
         c->protocol->message(c->protocol->context, c->session, lws_frame_is_binary(wsi), c->part, n);
     }
     return 0;
@@ -169,9 +169,9 @@ void usi_web_client_end(usi_web_client *c) {
     }
     while (c->first)
         drop_first(c);
-    usi_release(&c->web->def.allocator, c->part, c->part_cap, 1);
+    usi_release(&c->web->def.allocator, c->part, c->message_cap, 1);
     c->part = NULL;
-    c->part_length = c->part_cap = 0;
+    c->message_length = c->message_cap = 0;
     c->session = NULL;
     c->is_writing = false;
     if (c->is_counted) c->web->n_client--;

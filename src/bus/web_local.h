@@ -1,5 +1,5 @@
-// What the files of the web server share: web.c has the thread and the door, web_request.c says who may come
-// in and what a request is answered, web_client.c has what one WebSocket client says and is told.
+// Shared by the files of the web server: web.c has the thread and the listening socket, web_request.c access
+// control and the answers to requests, web_client.c the messages of one WebSocket client.
 #ifndef USI_BUS_WEB_LOCAL_H
 #define USI_BUS_WEB_LOCAL_H
 
@@ -53,7 +53,7 @@ struct usi_web_client {
     size_t n_message, n_byte;  // that wait
     bool is_writing;           // the first one is with libwebsockets, which has not sent all of it yet
     unsigned char *part;       // of a message that is arriving
-    size_t part_length, part_cap;
+    size_t message_length, message_cap;
 };
 
 struct usi_web {
@@ -89,7 +89,7 @@ static inline usi_web_client *usi_web_client_of(struct lws *wsi) { return lws_ge
 void usi_web_refused(usi_web *web, const char *peer, const char *format, ...) US_PRINTF(3, 4);
 
 // ---- web_request.c ----
-// Each returns what libwebsockets wants to hear: 0 to go on, less to close.
+// Each returns the result for libwebsockets: 0 to continue, negative to close.
 int usi_web_request(usi_web_client *c, const char *path, size_t length);
 int usi_web_request_writeable(usi_web_client *c);
 // A WebSocket wants in: sets protocol and may_control. 0: it may; else it has had its answer.

@@ -18,15 +18,15 @@
 // Twists and forces are six numbers (w | v), in two vectors: the first four, and two and two zeros.
 #include <string.h>
 
-#include "contact/newton.h"
-#include "contact/sparse_kernel.h"
+#include "contact/contact__newton.h"
+#include "contact/contact__sparse_kernel.h"
 
 // The products of the rows with S.
 static inline usi_row times(const usi_six *A, usi_row S) {
     usi_v4 s[6], zero = usi_v4_zero();
     for (int r = 0; r < 6; r++)
         s[r] = A->a[r] * S.a + A->b[r] * S.b;
-    return (usi_row){usi_four_sums(s[0], s[1], s[2], s[3]), usi_four_sums(s[4], s[5], zero, zero)};
+    return (usi_row){usi_vec3x4_sums(s[0], s[1], s[2], s[3]), usi_vec3x4_sums(s[4], s[5], zero, zero)};
 }
 
 static inline double dot6(usi_row x, usi_row y) { return usi_v4_sum(x.a * y.a + x.b * y.b); }
@@ -35,7 +35,7 @@ static inline double dot6(usi_row x, usi_row y) { return usi_v4_sum(x.a * y.a + 
 static void add_along_axes(usi_problem *p, usi_span root, usi_six *A) {
     const usi_contacts *c = p->c;
     for (int32_t i = root.first; i < root.end; i++) {
-        const double along = c->diag[i] + c->model->armature[i];
+        const double along = c->solve.diag[i] + c->model->armature[i];
         if (along == 0) continue;
         const usi_row S = usi_row_pack(c->dyn->link[i].Sw, c->dyn->link[i].Sv);
         for (int r = 0; r < 6; r++) {
@@ -54,7 +54,7 @@ bool usi_branch_factor(usi_problem *p, usi_span span) {
     const usi_span root = usi_free_root(m, span);
     for (int32_t n = root.end; n < span.end; n++) {
         const int32_t i = c->inwards[n], parent = m->node[i].parent;
-        usi_branch *k = &c->branch[i];
+        usi_branch *k = &c->solve.branch[i];
         const usi_link *link = &c->dyn->link[i];
         if (!is_there[i]) memset(&at[i], 0, sizeof *at);
         const usi_six *A = &at[i];
@@ -66,7 +66,7 @@ bool usi_branch_factor(usi_problem *p, usi_span span) {
             V.a += usi_v4_all(s[r]) * A->a[r];
             V.b += usi_v4_all(s[r]) * A->b[r];
         }
-        double pivot = dot6(k->S, k->U) + c->diag[i] + m->armature[i];
+        double pivot = dot6(k->S, k->U) + c->solve.diag[i] + m->armature[i];
         ok = ok && usi_is_pivot(pivot);
         k->inv_d = 1 / pivot;
         k->V = V;
@@ -96,22 +96,22 @@ static inline __attribute__((always_inline)) void solve(usi_problem *p, usi_span
     const usi_row zero = {usi_v4_zero(), usi_v4_zero()};
     for (int32_t i = span.first; i < span.end; i++) {
         for (int r = 0; r < n; r++)
-            c->branch[i].sum[r] = zero;
+            c->solve.branch[i].sum[r] = zero;
     }
     // Inwards, with the forces that the parent has to bear.
     for (int32_t at = root.end; at < span.end; at++) {
         const int32_t i = c->inwards[at], parent = m->node[i].parent;
-        const usi_branch *k = &c->branch[i];
+        const usi_branch *k = &c->solve.branch[i];
         for (int r = 0; r < n; r++) {
             double u = x[r][i] = (x[r][i] - dot6(k->S, k->sum[r])) * k->inv_d;
             if (parent < 0) continue;
-            usi_row *up = &c->branch[parent].sum[r];
+            usi_row *up = &c->solve.branch[parent].sum[r];
             up->a += k->sum[r].a + k->U.a * usi_v4_all(u);
             up->b += k->sum[r].b + k->U.b * usi_v4_all(u);
         }
     }
     for (int r = 0; r < n && root.end > root.first; r++) {
-        usi_row *twist = &c->branch[root.end - 1].sum[r];
+        usi_row *twist = &c->solve.branch[root.end - 1].sum[r];
         usi_v4 f = usi_v4_zero(), t = f;
         for (int32_t i = root.first; i < root.end; i++) {
             t += link[i].Sw * usi_v4_all(x[r][i]);
@@ -131,9 +131,9 @@ static inline __attribute__((always_inline)) void solve(usi_problem *p, usi_span
     // Outwards, with the twists.
     for (int32_t at = span.end - 1; at >= root.end; at--) {
         const int32_t i = c->inwards[at], parent = m->node[i].parent;
-        usi_branch *k = &c->branch[i];
+        usi_branch *k = &c->solve.branch[i];
         for (int r = 0; r < n; r++) {
-            usi_row V = parent < 0 ? zero : c->branch[parent].sum[r];
+            usi_row V = parent < 0 ? zero : c->solve.branch[parent].sum[r];
             double y = x[r][i] -= dot6(k->V, V) * k->inv_d;
             k->sum[r] = (usi_row){V.a + k->S.a * usi_v4_all(y), V.b + k->S.b * usi_v4_all(y)};
         }

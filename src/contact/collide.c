@@ -5,10 +5,11 @@
 // whenever it was last made, and throwing it away changes nothing.
 #include <string.h>
 
+#include "contact/contact__parts.h"
 #include "contact/residency.h"
 #include "contact/soil.h"
-#include "geom/contact.h"
-#include "math/four.h"
+#include "geom/contact_candidates.h"
+#include "math/vec3x4.h"
 
 // Contact is looked for this far outside each shape, m, plus what it moves in a step.
 static const double BASE_MARGIN = 0.5e-3;
@@ -43,7 +44,7 @@ static void place_free(const usi_contacts *c, usi_collision_body *k, const doubl
         k->p = usi_v4_from(k->X_WN.p);
         return;
     }
-    *(usi_v4_loose *)&k->X_WN.q = *(const usi_v4_loose *)a;
+    *(usi_v4_unaligned *)&k->X_WN.q = *(const usi_v4_unaligned *)a;
     k->p = usi_v4_set(a[4], a[5], a[6]) + n->r;
     k->X_WN.p = usi_v4_vec3(k->p);
 }
@@ -56,9 +57,9 @@ static void turn_four(const usi_contacts *c, usi_collision_body *const k[4], con
     for (int l = 0; l < 4; l++) {
         // Six numbers: the first four, and the last four.
         const double *t = v + m->tree[k[l]->tree].first;
-        four[l][0] = *(const usi_v4_loose *)&k[l]->X_WN.q;
-        four[l][1] = *(const usi_v4_loose *)t;
-        four[l][2] = *(const usi_v4_loose *)(t + 2);
+        four[l][0] = *(const usi_v4_unaligned *)&k[l]->X_WN.q;
+        four[l][1] = *(const usi_v4_unaligned *)t;
+        four[l][2] = *(const usi_v4_unaligned *)(t + 2);
     }
     usi_v4_transpose(four[0][0], four[1][0], four[2][0], four[3][0], q);
     usi_v4_transpose(four[0][1], four[1][1], four[2][1], four[3][1], low);
@@ -66,14 +67,14 @@ static void turn_four(const usi_contacts *c, usi_collision_body *const k[4], con
     const usi_v4 x2 = 2 * q[1], y2 = 2 * q[2], z2 = 2 * q[3], xx = x2 * q[1], yy = y2 * q[2], zz = z2 * q[3],
                  xy = x2 * q[2], xz = x2 * q[3], yz = y2 * q[3], wx = x2 * q[0], wy = y2 * q[0],
                  wz = z2 * q[0];
-    const usi_four R[3] = {{1 - (yy + zz), xy + wz, xz - wy},
-                           {xy - wz, 1 - (xx + zz), yz + wx},
-                           {xz + wy, yz - wx, 1 - (xx + yy)}};
-    USI_FOUR_TO(R[0], zero, k, X);
-    USI_FOUR_TO(R[1], zero, k, Y);
-    USI_FOUR_TO(R[2], zero, k, Z);
-    USI_FOUR_TO(usi_four_columns(R, ((usi_four){low[0], low[1], low[2]})), zero, k, w);
-    USI_FOUR_TO(usi_four_columns(R, ((usi_four){high[1], high[2], high[3]})), zero, k, v);
+    const usi_vec3x4 R[3] = {{1 - (yy + zz), xy + wz, xz - wy},
+                             {xy - wz, 1 - (xx + zz), yz + wx},
+                             {xz + wy, yz - wx, 1 - (xx + yy)}};
+    USI_VEC3X4_TO(R[0], zero, k, X);
+    USI_VEC3X4_TO(R[1], zero, k, Y);
+    USI_VEC3X4_TO(R[2], zero, k, Z);
+    USI_VEC3X4_TO(usi_vec3x4_columns(R, ((usi_vec3x4){low[0], low[1], low[2]})), zero, k, w);
+    USI_VEC3X4_TO(usi_vec3x4_columns(R, ((usi_vec3x4){high[1], high[2], high[3]})), zero, k, v);
 }
 
 static void frame_link(const usi_contacts *c, usi_collision_body *k) {
@@ -115,7 +116,7 @@ static void find_frames(usi_contacts *c, const double *q, const double *v, bool 
     usi_collision_body *group[4];
     int n = 0;
     for (int32_t i = 0; i < c->n_collision_body; i++) {
-        usi_collision_body *k = &c->collision_body[i];
+        usi_collision_body *k = &c->collide.collision_body[i];
         const usi_collision_body *fixed = &c->fixed_carrier[i];
         k->node = fixed->node;
         k->tree = fixed->tree;
@@ -218,8 +219,8 @@ static inline corners box_of(const usi_contacts *c, int32_t geom, const usi_coll
 // lanes 1 to 3 of its last four.
 _Static_assert(sizeof(us_aabb) == 6 * sizeof(double), "a box is two corners");
 static inline corners corners_of(const us_aabb *b) {
-    usi_v4 last = *(const usi_v4_loose *)&b->min.z;
-    return (corners){*(const usi_v4_loose *)&b->min.x, __builtin_shufflevector(last, last, 1, 2, 3, 3)};
+    usi_v4 last = *(const usi_v4_unaligned *)&b->min.z;
+    return (corners){*(const usi_v4_unaligned *)&b->min.x, __builtin_shufflevector(last, last, 1, 2, 3, 3)};
 }
 static inline bool boxes_overlap(const us_aabb *a, const us_aabb *b) {
     corners A = corners_of(a), B = corners_of(b);
@@ -242,7 +243,7 @@ static inline bool has_stayed(const usi_contacts *c, usi_collision_body *k, cons
         return false;
     }
     usi_v4 p = k->p - from->p, x = k->X - from->X, y = k->Y - from->Y, z = k->Z - from->Z;
-    usi_v4 length = usi_v4_sqrt(usi_four_sums(k->v * k->v, k->w * k->w, p * p, x * x + y * y + z * z));
+    usi_v4 length = usi_v4_sqrt(usi_vec3x4_sums(k->v * k->v, k->w * k->w, p * p, x * x + y * y + z * z));
     k->speed = length[0];
     k->spin = length[1];
     double faster = k->speed - from->speed, spun = k->spin - from->spin,
@@ -262,13 +263,13 @@ static inline bool find_boxes_of(usi_contacts *c, const usi_collision_body *k, b
     const us_model *m = c->model;
     bool ok = true;
     for (int32_t g = k->first_geom; g < k->end_geom; g++) {
-        if (only_near && !c->is_near[g]) continue;
-        c->grow[g] =
+        if (only_near && !c->collide.is_near[g]) continue;
+        c->collide.grow[g] =
             BASE_MARGIN + m->geom[g].margin + (k->node < 0 ? 0 : m->step * (k->speed + k->spin * c->far[g]));
-        corners box = box_of(c, g, k, c->grow[g]);
+        corners box = box_of(c, g, k, c->collide.grow[g]);
         if (m->geom[g].bed >= 0) box.greatest += usi_v4_set(0, 0, heap_over(c, g));
-        ok = ok && is_inside(box, corners_of(&c->fat[g].box));
-        c->box[g] = (us_aabb){usi_v4_vec3(box.least), usi_v4_vec3(box.greatest)};
+        ok = ok && is_inside(box, corners_of(&c->collide.fat[g].box));
+        c->collide.box[g] = (us_aabb){usi_v4_vec3(box.least), usi_v4_vec3(box.greatest)};
     }
     return ok;
 }
@@ -276,15 +277,15 @@ static inline bool find_boxes_of(usi_contacts *c, const usi_collision_body *k, b
 // All of them when the pairs are to be found anew. Otherwise those of the world stand, and those of shapes
 // that are near nothing are not asked for.
 static void find_boxes(usi_contacts *c) {
-    for (int32_t i = 0; i < c->n_collision_body && c->is_fat_valid; i++) {
-        usi_collision_body *k = &c->collision_body[i];
+    for (int32_t i = 0; i < c->n_collision_body && c->collide.is_fat_valid; i++) {
+        usi_collision_body *k = &c->collide.collision_body[i];
         if (k->node < 0 || is_still(c, k->tree)) continue;
-        c->is_fat_valid = find_boxes_of(c, k, has_stayed(c, k, &c->stay[i]));
+        c->collide.is_fat_valid = find_boxes_of(c, k, has_stayed(c, k, &c->collide.stay[i]));
     }
-    for (int32_t i = 0; i < c->n_collision_body && !c->is_fat_valid; i++) {
-        if (is_still(c, c->collision_body[i].tree)) continue;
-        set_speed(&c->collision_body[i]);
-        find_boxes_of(c, &c->collision_body[i], false);
+    for (int32_t i = 0; i < c->n_collision_body && !c->collide.is_fat_valid; i++) {
+        if (is_still(c, c->collide.collision_body[i].tree)) continue;
+        set_speed(&c->collide.collision_body[i]);
+        find_boxes_of(c, &c->collide.collision_body[i], false);
     }
 }
 
@@ -294,7 +295,7 @@ static double find_ceiling(const usi_contacts *c, int32_t field, const us_aabb *
     const usi_geom *g = &c->model->geom[field];
     us_vec3 o = g->X_NG.p;
     if (g->geom.kind != US_GEOM_HEIGHT_FIELD || g->node >= 0 || !c->is_plain[field]) return INFINITY;
-    double more = c->grow[field] + g->geom.radius;
+    double more = c->collide.grow[field] + g->geom.radius;
     return o.z + more + heap_over(c, field) +
            usi_field_top(g->geom.field, fat->min.x - o.x - more, fat->min.y - o.y - more,
                          fat->max.x - o.x + more, fat->max.y - o.y + more);
@@ -304,7 +305,7 @@ static double find_ceiling(const usi_contacts *c, int32_t field, const us_aabb *
 // crowd.
 static void hide(usi_contacts *c, int32_t g) {
     us_vec3 p = us_vec3_make(1e-3 * g, 0, 0);
-    c->fat[g] = (usi_broad_box){.box = {p, p}, .body = c->model->geom[g].body + 1};
+    c->collide.fat[g] = (usi_broad_box){.box = {p, p}, .body = c->model->geom[g].body + 1};
 }
 
 // By the lesser shape, then the greater one.
@@ -317,76 +318,77 @@ static inline int64_t key_of_touch(const usi_touch *t) {
 // Grown boxes, and the pairs among them. Fast shapes grow more, so that the list lasts.
 static us_status find_near(usi_contacts *c) {
     const us_model *m = c->model;
-    if (c->is_fat_valid) return usi_residency_is_due(c) ? usi_residency_ask(c) : US_OK;
+    if (c->collide.is_fat_valid) return usi_residency_is_due(c) ? usi_residency_ask(c) : US_OK;
     for (int32_t i = 0; i < c->n_collision_body; i++) {
-        const usi_collision_body *k = &c->collision_body[i];
+        const usi_collision_body *k = &c->collide.collision_body[i];
         // A nanometre less than there is, for rounding.
-        usi_stay *stay = &c->stay[i];
+        usi_stay *stay = &c->collide.stay[i];
         *stay = (usi_stay){
             .X = k->X, .Y = k->Y, .Z = k->Z, .p = k->p, .speed = k->speed, .spin = k->spin, .room = INFINITY};
         for (int32_t g = k->first_geom; g < k->end_geom; g++) {
-            c->is_near[g] = false;
+            c->collide.is_near[g] = false;
             if (is_still(c, k->tree)) {
                 hide(c, g);
                 continue;
             }
             double more = k->node < 0 ? 0
                                       : 0.05 * fmin(c->far[g], 0.2) +
-                                            20 * (c->grow[g] - m->geom[g].margin - BASE_MARGIN);
+                                            20 * (c->collide.grow[g] - m->geom[g].margin - BASE_MARGIN);
             stay->far = fmax(stay->far, c->far[g]);
             stay->room = fmin(stay->room, more - 1e-9);
             us_vec3 s = us_vec3_make(more, more, more);
-            c->fat[g].box = (us_aabb){us_vec3_sub(c->box[g].min, s), us_vec3_add(c->box[g].max, s)};
-            c->fat[g].group = m->geom[g].group;
-            c->fat[g].mask = m->geom[g].mask;
-            c->fat[g].body = m->geom[g].body + 1;
+            c->collide.fat[g].box =
+                (us_aabb){us_vec3_sub(c->collide.box[g].min, s), us_vec3_add(c->collide.box[g].max, s)};
+            c->collide.fat[g].group = m->geom[g].group;
+            c->collide.fat[g].mask = m->geom[g].mask;
+            c->collide.fat[g].body = m->geom[g].body + 1;
         }
     }
     us_status status = c->n_footing > 0 ? usi_residency_ask(c) : US_OK;
     if (status) return status;
     const usi_broad_pair *pairs;
     int64_t n;
-    status = usi_broad_find(c->broad, c->fat, c->n_geom, &pairs, &n, NULL);
+    status = usi_broad_find(c->broad, c->collide.fat, c->n_geom, &pairs, &n, NULL);
     if (status) {
         c->error_count = n > INT32_MAX ? INT32_MAX : (int32_t)n;
         c->is_pair_error = true;
         return status;
     }
     // Pairs that were near before keep their directions. Both lists are sorted.
-    usi_broad_pair *old = c->near, *const old_end = old + c->n_near;
-    us_vec3 *old_apart = c->apart;
-    c->near = c->near_before;
-    c->near_before = old;
-    c->apart = c->apart_before;
-    c->apart_before = old_apart;
-    c->n_near = 0;
-    c->has_ceiling = false;
+    usi_broad_pair *old = c->collide.near, *const old_end = old + c->collide.n_near;
+    us_vec3 *old_apart = c->collide.apart;
+    c->collide.near = c->collide.near_before;
+    c->collide.near_before = old;
+    c->collide.apart = c->collide.apart_before;
+    c->collide.apart_before = old_apart;
+    c->collide.n_near = 0;
+    c->collide.has_ceiling = false;
     for (int64_t i = 0; i < n; i++) {
         // Shapes of one node never touch, whichever links they belong to.
         if (m->geom[pairs[i].a].node == m->geom[pairs[i].b].node) continue;
-        const us_aabb *a = &c->fat[pairs[i].a].box, *b = &c->fat[pairs[i].b].box;
+        const us_aabb *a = &c->collide.fat[pairs[i].a].box, *b = &c->collide.fat[pairs[i].b].box;
         double over_a = find_ceiling(c, pairs[i].a, b), over_b = find_ceiling(c, pairs[i].b, a);
         if (b->min.z > over_a || a->min.z > over_b) continue;
-        c->ceiling[c->n_near] = over_a < over_b ? over_a : over_b;
-        c->has_ceiling = c->has_ceiling || c->ceiling[c->n_near] < INFINITY;
+        c->collide.ceiling[c->collide.n_near] = over_a < over_b ? over_a : over_b;
+        c->collide.has_ceiling = c->collide.has_ceiling || c->collide.ceiling[c->collide.n_near] < INFINITY;
         const int64_t key = key_of_pair(&pairs[i]);
         while (old < old_end && key_of_pair(old) < key) {
             old++;
             old_apart++;
         }
         bool was_near = old < old_end && key_of_pair(old) == key;
-        c->apart[c->n_near] = was_near ? *old_apart : us_vec3_make(0, 0, 0);
-        c->near[c->n_near++] = pairs[i];
-        c->is_near[pairs[i].a] = c->is_near[pairs[i].b] = true;
+        c->collide.apart[c->collide.n_near] = was_near ? *old_apart : us_vec3_make(0, 0, 0);
+        c->collide.near[c->collide.n_near++] = pairs[i];
+        c->collide.is_near[pairs[i].a] = c->collide.is_near[pairs[i].b] = true;
     }
     for (int32_t i = 0; i < c->n_collision_body; i++) {
-        const usi_collision_body *k = &c->collision_body[i];
+        const usi_collision_body *k = &c->collide.collision_body[i];
         bool all_near = true;
         for (int32_t g = k->first_geom; g < k->end_geom; g++)
-            all_near = all_near && c->is_near[g];
-        if (all_near) c->stay[i].room = 0;
+            all_near = all_near && c->collide.is_near[g];
+        if (all_near) c->collide.stay[i].room = 0;
     }
-    c->is_fat_valid = true;
+    c->collide.is_fat_valid = true;
     return US_OK;
 }
 
@@ -404,20 +406,40 @@ static inline bool is_same_place(const us_pose *a, const us_pose *b, double same
     if (us_vec3_dot(d, d) > SAME_PLACE * SAME_PLACE) return false;
     // Half the angle, for small ones. Where a quaternion has changed its sign the points are found anew,
     // which is never wrong.
-    usi_v4 r = *(const usi_v4_loose *)&a->q - *(const usi_v4_loose *)&b->q;
+    usi_v4 r = *(const usi_v4_unaligned *)&a->q - *(const usi_v4_unaligned *)&b->q;
     return usi_v4_dot(r, r) <= 0.25 * same_turn * same_turn;
 }
 
 usi_point_now *usi_next_point(usi_contacts *c) {
     c->error_count++;
-    return c->n_point < c->max_contact ? &c->point[c->n_point++] : NULL;
+    return c->collide.n_point < c->max_contact ? &c->collide.point[c->collide.n_point++] : NULL;
+}
+
+// How fast the two come together at a point, m/s.
+static inline double closing_at(const usi_collision_body *A, const usi_collision_body *B,
+                                const usi_point_now *p) {
+    return usi_v4_dot(B->v - A->v + usi_v4_cross2(B->w, p->p - B->p, A->w, A->p - p->p), p->n);
+}
+
+// Whether a point may press within the step: its gap is no more than the margin and twice what its velocity
+// and gravity close. Models of others may act across a gap. The solve begins without the others, see
+// island.c.
+static inline bool may_press(const usi_contacts *c, const usi_touch *t, const usi_collision_body *A,
+                             const usi_collision_body *B, const usi_point_now *p) {
+    const us_model *m = c->model;
+    if (p->gap <= BASE_MARGIN ||
+        m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model != USI_MODEL_COMPLIANT)
+        return true;
+    const double closing = closing_at(A, B, p);
+    return p->gap - BASE_MARGIN <= 2 * m->step * (c->fall_speed + (closing > 0 ? closing : 0));
 }
 
 // The points of the last step, where they are now.
 void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
-    const usi_collision_body *A = &c->collision_body[c->carrier_of[t->geom_a]],
-                             *B = &c->collision_body[c->carrier_of[t->geom_b]];
-    double margin = c->model->geom[t->geom_a].margin + c->model->geom[t->geom_b].margin;
+    const usi_collision_body *A = &c->collide.collision_body[c->carrier_of[t->geom_a]],
+                             *B = &c->collide.collision_body[c->carrier_of[t->geom_b]];
+    const double margin = c->model->geom[t->geom_a].margin + c->model->geom[t->geom_b].margin;
+    const bool is_soil = c->model->material[t->material].is_soil;
     for (int32_t i = 0; i < old->n; i++) {
         const usi_anchor *a = &now->anchor[old->first + i];
         usi_point_now *p = usi_next_point(c);
@@ -431,7 +453,8 @@ void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_t
         p->old = old->first + i;
         p->is_same = true;
         p->soil_contact = -1;
-        p->touch = c->n_touch;
+        p->touch = c->collide.n_touch;
+        p->may_press = is_soil || may_press(c, t, A, B, p);
         t->n++;
     }
 }
@@ -443,23 +466,24 @@ static void match_points(usi_contacts *c, const usi_contact_state *now, const us
     // Mostly the same ones in the same order.
     int32_t n_same = 0;
     while (n_same < t->n && n_same < old->n &&
-           now->anchor[old->first + n_same].feature == c->point[t->first + n_same].feature) {
-        c->point[t->first + n_same].old = old->first + n_same;
+           now->anchor[old->first + n_same].feature == c->collide.point[t->first + n_same].feature) {
+        c->collide.point[t->first + n_same].old = old->first + n_same;
         n_same++;
     }
     if (n_same == t->n) return;
     uint32_t taken = (1u << n_same) - 1;
     for (int32_t i = t->first + n_same; i < t->first + t->n; i++) {
-        for (int32_t j = 0; j < old->n && c->point[i].old < 0; j++) {
-            if ((taken >> j & 1) || now->anchor[old->first + j].feature != c->point[i].feature) continue;
-            c->point[i].old = old->first + j;
+        for (int32_t j = 0; j < old->n && c->collide.point[i].old < 0; j++) {
+            if ((taken >> j & 1) || now->anchor[old->first + j].feature != c->collide.point[i].feature)
+                continue;
+            c->collide.point[i].old = old->first + j;
             taken |= 1u << j;
         }
     }
-    double reach = SAME_POINT + 2 * (c->grow[t->geom_a] + c->grow[t->geom_b]);
+    double reach = SAME_POINT + 2 * (c->collide.grow[t->geom_a] + c->collide.grow[t->geom_b]);
     for (int32_t i = t->first; i < t->first + t->n; i++) {
-        if (c->point[i].old >= 0) continue;
-        us_vec3 p = usi_to_local(A, c->point[i].p_A - A->p);
+        if (c->collide.point[i].old >= 0) continue;
+        us_vec3 p = usi_to_local(A, c->collide.point[i].p_A - A->p);
         double least = reach * reach;
         int32_t best = -1;
         for (int32_t j = 0; j < old->n; j++) {
@@ -471,65 +495,11 @@ static void match_points(usi_contacts *c, const usi_contact_state *now, const us
             }
         }
         if (best < 0) continue;
-        c->point[i].old = old->first + best;
+        c->collide.point[i].old = old->first + best;
         taken |= 1u << best;
     }
 }
 
-// How fast the two come together at a point, m/s.
-static inline double closing_at(const usi_collision_body *A, const usi_collision_body *B,
-                                const usi_point_now *p) {
-    return usi_v4_dot(B->v - A->v + usi_v4_cross2(B->w, p->p - B->p, A->w, A->p - p->p), p->n);
-}
-
-static inline bool keeps_all(const usi_contacts *c, const usi_collision_body *k) {
-    return k->tree >= 0 && c->tree[k->tree].keeps_all;
-}
-static inline void note_spare(usi_contacts *c, const usi_collision_body *k, double spare) {
-    if (k->tree >= 0 && spare < c->tree[k->tree].spare) c->tree[k->tree].spare = spare;
-}
-
-// Whether a point takes part. One that cannot push within the step would be a row that does nothing: its gap
-// is more than the margin and twice what its velocity and gravity close. Models of others may act across a
-// gap.
-static inline bool takes_part(usi_contacts *c, const usi_touch *t, const usi_collision_body *A,
-                              const usi_collision_body *B, const usi_point_now *p) {
-    const us_model *m = c->model;
-    if (p->gap <= BASE_MARGIN ||
-        m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model != USI_MODEL_COMPLIANT)
-        return true;
-    const double closing = closing_at(A, B, p);
-    const double spare = p->gap - BASE_MARGIN - 2 * m->step * (c->fall_speed + (closing > 0 ? closing : 0));
-    if (spare <= 0 || keeps_all(c, A) || keeps_all(c, B)) return true;
-    note_spare(c, A, spare);
-    note_spare(c, B, spare);
-    c->has_dropped = true;
-    return false;
-}
-
-// A blow to one end of a bar may throw the other end down as fast, within the step. Whether a tree of which
-// points were dropped gets one by which these could push: it then keeps all.
-static bool find_impacts(usi_contacts *c) {
-    bool any = false;
-    for (int32_t i = 0; i < c->n_touch; i++) {
-        const usi_touch *t = &c->touch_now[i];
-        const usi_collision_body *A = &c->collision_body[c->carrier_of[t->geom_a]],
-                                 *B = &c->collision_body[c->carrier_of[t->geom_b]];
-        const double a = A->tree < 0 ? INFINITY : c->tree[A->tree].spare,
-                     b = B->tree < 0 ? INFINITY : c->tree[B->tree].spare;
-        if (a == INFINITY && b == INFINITY) continue;
-        double most = 0;
-        for (const usi_point_now *p = &c->point[t->first], *end = p + t->n; p < end; p++) {
-            double closing = closing_at(A, B, p);
-            most = closing > most ? closing : most;
-        }
-        if (2 * c->model->step * most > a) any = c->tree[A->tree].keeps_all = true;
-        if (2 * c->model->step * most > b) any = c->tree[B->tree].keeps_all = true;
-    }
-    return any;
-}
-
-// Adds a point if it takes part.
 static inline void add_point(usi_contacts *c, usi_touch *t, const usi_collision_body *A,
                              const usi_collision_body *B, usi_v4 n, usi_v4 p_A, usi_v4 p_B, double gap,
                              uint64_t feature) {
@@ -543,35 +513,30 @@ static inline void add_point(usi_contacts *c, usi_touch *t, const usi_collision_
     p->feature = feature;
     p->old = p->soil_contact = -1;
     p->is_same = false;
-    p->touch = c->n_touch;
-    if (takes_part(c, t, A, B, p))
-        t->n++;
-    else {
-        c->n_point--;
-        c->error_count--;
-    }
+    p->touch = c->collide.n_touch;
+    p->may_press = may_press(c, t, A, B, p);
+    t->n++;
 }
 
-// Returns how many points the shapes have; those that take part are kept.
-static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old,
-                           usi_touch *t) {
+static void find_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
     const us_model *m = c->model;
     const usi_geom *ga = &m->geom[t->geom_a], *gb = &m->geom[t->geom_b];
-    usi_collision_body *A = &c->collision_body[c->carrier_of[t->geom_a]],
-                       *B = &c->collision_body[c->carrier_of[t->geom_b]];
-    const double reach = c->grow[t->geom_a] + c->grow[t->geom_b], margin = ga->margin + gb->margin;
-    const bool is_spine = usi_is_spine(gb->geom.kind);
+    usi_collision_body *A = &c->collide.collision_body[c->carrier_of[t->geom_a]],
+                       *B = &c->collide.collision_body[c->carrier_of[t->geom_b]];
+    const double reach = c->collide.grow[t->geom_a] + c->collide.grow[t->geom_b],
+                 margin = ga->margin + gb->margin;
+    const bool is_spine = usi_has_core_segment(gb->geom.kind);
     find_turn(A);
     const us_pose X_A = usi_geom_pose(c, t->geom_a, A);
     // What lies on a plane or the ground needs no pose of its own, and comes out the other way round.
     if (is_spine && ga->geom.kind == US_GEOM_HALF_SPACE) {
-        usi_ends f;
+        usi_plane_contact f;
         const usi_v4 n = usi_v4_from(usi_quat_z(X_A.q)), at = usi_v4_from(X_A.p) + ga->geom.radius * n;
-        if (usi_contact_plane(&gb->geom, centre_of(gb, B), axis_of(c, t->geom_b, B), n, at, reach, &f)) {
+        if (usi_contact_on_plane(&gb->geom, centre_of(gb, B), axis_of(c, t->geom_b, B), n, at, reach, &f)) {
             for (int32_t i = 0; i < f.n; i++)
                 add_point(c, t, A, B, -n, f.p[i] - f.gap[i] * n, f.p[i], f.gap[i] - margin, f.feature[i]);
             if (old && t->n > 0) match_points(c, now, old, t, A);
-            return f.n;
+            return;
         }
     }
     us_manifold f;
@@ -585,8 +550,8 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
         const us_pose X_B = usi_geom_pose(c, t->geom_b, B);
         // The closed forms are asked without copies of the poses, which would wait until these have left the
         // store queue.
-        bool is_found = !is_wheel && usi_contact_quick(&ga->geom, &X_A, &gb->geom, &X_B, reach, &f);
-        if (!is_found && us_geom_contact(&ga->geom, X_A, &gb->geom, X_B, reach, &f)) return 0;
+        bool is_found = !is_wheel && usi_contact_closed_form(&ga->geom, &X_A, &gb->geom, &X_B, reach, &f);
+        if (!is_found && us_geom_contact(&ga->geom, X_A, &gb->geom, X_B, reach, &f)) return;
     }
     for (int32_t i = 0; i < f.n; i++) {
         usi_v4 n = usi_v4_from(f.normal[i]), p_A = usi_v4_from(f.p_A[i]), p_B = usi_v4_from(f.p_B[i]);
@@ -594,7 +559,6 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
                   f.gap[i] - margin, f.feature[i]);
     }
     if (old && t->n > 0) match_points(c, now, old, t, A);
-    return f.n;
 }
 
 // How far a shape reaches along a direction (a unit vector of the world) from its node's origin.
@@ -616,21 +580,21 @@ static double reach_along(const usi_contacts *c, int32_t geom, const usi_collisi
 // it anew.
 static bool is_apart(const usi_contacts *c, const usi_touch *t, us_vec3 direction_A) {
     if (direction_A.x == 0 && direction_A.y == 0 && direction_A.z == 0) return false;
-    const usi_collision_body *A = &c->collision_body[c->carrier_of[t->geom_a]],
-                             *B = &c->collision_body[c->carrier_of[t->geom_b]];
+    const usi_collision_body *A = &c->collide.collision_body[c->carrier_of[t->geom_a]],
+                             *B = &c->collide.collision_body[c->carrier_of[t->geom_b]];
     usi_v4 d = usi_to_world(A, direction_A);
     double between =
         usi_v4_dot(d, A->p - B->p) - reach_along(c, t->geom_a, A, -d) - reach_along(c, t->geom_b, B, d);
     // The nanometre is for rounding: what is dropped here would have had no point.
-    return between > c->grow[t->geom_a] + c->grow[t->geom_b] + 1e-9;
+    return between > c->collide.grow[t->geom_a] + c->collide.grow[t->geom_b] + 1e-9;
 }
 
 static bool has_support(const usi_geom *g) { return g->geom.kind <= US_GEOM_CONVEX; }
 
 static us_vec3 find_apart(const usi_contacts *c, const usi_touch *t) {
     const usi_geom *ga = &c->model->geom[t->geom_a], *gb = &c->model->geom[t->geom_b];
-    const usi_collision_body *A = &c->collision_body[c->carrier_of[t->geom_a]],
-                             *B = &c->collision_body[c->carrier_of[t->geom_b]];
+    const usi_collision_body *A = &c->collide.collision_body[c->carrier_of[t->geom_a]],
+                             *B = &c->collide.collision_body[c->carrier_of[t->geom_b]];
     us_gap gap;
     if (!has_support(ga) || !has_support(gb) ||
         us_geom_distance(&ga->geom, usi_geom_pose(c, t->geom_a, A), &gb->geom, usi_geom_pose(c, t->geom_b, B),
@@ -641,8 +605,9 @@ static us_vec3 find_apart(const usi_contacts *c, const usi_touch *t) {
 
 // Whether the one of a near pair is above all of the field that is under it.
 static inline bool is_above(const usi_contacts *c, int32_t near) {
-    double a = c->box[c->near[near].a].min.z, b = c->box[c->near[near].b].min.z;
-    return (a > b ? a : b) > c->ceiling[near];
+    double a = c->collide.box[c->collide.near[near].a].min.z,
+           b = c->collide.box[c->collide.near[near].b].min.z;
+    return (a > b ? a : b) > c->collide.ceiling[near];
 }
 
 // What a broken joint held overlaps at its hinge, and does not collide before it was apart once.
@@ -650,13 +615,13 @@ static bool is_held_back(usi_contacts *c, const usi_contact_state *now, usi_touc
     const us_model *m = c->model;
     int32_t at = usi_exclusion_find(m->loose, m->n_loose, m->geom[t->geom_a].body, m->geom[t->geom_b].body);
     if (at < 0 || now->parted[at]) return false;
-    const int32_t n_point = c->n_point, n_counted = c->error_count;
-    if (!c->overlap[at]) find_points(c, now, NULL, t);
+    const int32_t n_point = c->collide.n_point, n_counted = c->error_count;
+    if (!c->collide.overlap[at]) find_points(c, now, NULL, t);
     for (int32_t i = t->first; i < t->first + t->n; i++)
-        c->overlap[at] |= c->point[i].gap < 0;
+        c->collide.overlap[at] |= c->collide.point[i].gap < 0;
     // More points than there is room for: they do overlap.
-    if (c->error_count > c->max_contact) c->overlap[at] = 1;
-    c->n_point = n_point;
+    if (c->error_count > c->max_contact) c->collide.overlap[at] = 1;
+    c->collide.n_point = n_point;
     c->error_count = n_counted;
     return true;
 }
@@ -664,31 +629,33 @@ static bool is_held_back(usi_contacts *c, const usi_contact_state *now, usi_touc
 // The points of all near pairs.
 static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
     const us_model *m = c->model;
-    c->n_touch = c->n_point = c->n_soil_contact = c->error_count = 0;
+    c->collide.n_touch = c->collide.n_point = c->collide.n_soil_contact = c->error_count = 0;
     for (int32_t i = 0; i < m->n_loose; i++)
-        c->overlap[i] = 0;
+        c->collide.overlap[i] = 0;
     const usi_touch *old = now->touch, *end = now->touch + now->n_touch[0];
-    const bool has_ceiling = c->has_ceiling;
-    for (int32_t i = 0; i < c->n_near; i++) {
-        const usi_broad_pair *pair = &c->near[i];
+    const bool has_ceiling = c->collide.has_ceiling;
+    for (int32_t i = 0; i < c->collide.n_near; i++) {
+        const usi_broad_pair *pair = &c->collide.near[i];
         if (c->lone && m->geom[pair->a].tree + 1 != c->lone && m->geom[pair->b].tree + 1 != c->lone) continue;
-        if (!boxes_overlap(&c->box[pair->a], &c->box[pair->b]) || (has_ceiling && is_above(c, i))) continue;
+        if (!boxes_overlap(&c->collide.box[pair->a], &c->collide.box[pair->b]) ||
+            (has_ceiling && is_above(c, i)))
+            continue;
         // Both are sorted.
         const int64_t key = key_of_pair(pair);
         while (old < end && key_of_touch(old) < key)
             old++;
         const usi_touch *before = old < end && key_of_touch(old) == key ? old : NULL;
         bool is_swapped = m->geom[pair->a].is_round && !m->geom[pair->b].is_round;
-        usi_touch *t = &c->touch_now[c->n_touch];
+        usi_touch *t = &c->collide.touch_now[c->collide.n_touch];
         t->geom_a = is_swapped ? pair->b : pair->a;
         t->geom_b = is_swapped ? pair->a : pair->b;
-        t->first = c->n_point;
+        t->first = c->collide.n_point;
         t->n = 0;
         t->material = m->geom[t->geom_a].material;
         t->reserved = 0;
         if (m->n_loose > 0 && is_held_back(c, now, t)) continue;
-        usi_collision_body *A = &c->collision_body[c->carrier_of[t->geom_a]],
-                           *B = &c->collision_body[c->carrier_of[t->geom_b]];
+        usi_collision_body *A = &c->collide.collision_body[c->carrier_of[t->geom_a]],
+                           *B = &c->collide.collision_body[c->carrier_of[t->geom_b]];
         // The world's shapes come first: the ground is A.
         if (m->geom[t->geom_a].is_soil || m->geom[t->geom_a].has_region) {
             t->material = usi_ground_material(c, now, t->geom_a, t->geom_b);
@@ -699,7 +666,7 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
                 if (is_same) t->X_AB = before->X_AB;
                 usi_soil_points(c, now, before && before->material == t->material ? before : NULL, t,
                                 is_same);
-                c->n_touch += t->n > 0;
+                c->collide.n_touch += t->n > 0;
                 continue;
             }
             if (before && before->material != t->material) before = NULL;
@@ -710,33 +677,30 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
                               m->geom[t->geom_b].is_round ? SAME_TURN_ROUND : SAME_TURN)) {
                 t->X_AB = before->X_AB;
                 usi_reuse_points(c, now, before, t);
-                c->n_touch += t->n > 0;
+                c->collide.n_touch += t->n > 0;
                 continue;
             }
             t->X_AB = X_AB;
-        } else if (is_apart(c, t, c->apart[i])) {
+        } else if (is_apart(c, t, c->collide.apart[i])) {
             continue;
         }
-        int32_t n_found = find_points(c, now, before, t);
-        if (n_found == 0) c->apart[i] = find_apart(c, t);
-        if (t->n == 0) continue;
+        find_points(c, now, before, t);
+        if (t->n == 0) {
+            c->collide.apart[i] = find_apart(c, t);
+            continue;
+        }
         if (!before) t->X_AB = relative(A, B);
-        c->n_touch++;
+        c->collide.n_touch++;
     }
 }
 
 us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const double *q, const double *v) {
-    c->is_residency_error = c->is_pair_error = c->has_dropped = false;
+    c->is_residency_error = c->is_pair_error = false;
     find_frames(c, q, v, false);
     find_boxes(c);
     us_status status = find_near(c);
     if (status) return status;
-    for (int32_t i = 0; i < c->model->n_tree; i++) {
-        c->tree[i].spare = INFINITY;
-        c->tree[i].keeps_all = false;
-    }
     touch_pairs(c, now);
-    if (c->has_dropped && find_impacts(c)) touch_pairs(c, now);
     return c->error_count > c->max_contact ? US_ERR_LIMIT : US_OK;
 }
 
@@ -750,7 +714,7 @@ void usi_contacts_reach(usi_contacts *c, const double *q, const double *v, doubl
         out_box[t] = (us_aabb){most, least};
     find_frames(c, q, v, true);
     for (int32_t i = 0; i < c->n_collision_body; i++) {
-        const usi_collision_body *k = &c->collision_body[i];
+        const usi_collision_body *k = &c->collide.collision_body[i];
         if (k->node < 0) continue;
         us_aabb *all = &out_box[k->tree];
         double speed = sqrt(usi_v4_dot(k->v, k->v)), spin = sqrt(usi_v4_dot(k->w, k->w));

@@ -3,27 +3,27 @@
 // Four bodies at a time, of whichever islands, one in each lane: as vectors of x y z a body's numbers would
 // mostly wait for one another. The bodies of all islands stand in one list, in the order of the islands;
 // which four go together does not depend on threads.
-#include "contact/world.h"
-#include "math/four.h"
+#include "contact/contact__parts.h"
+#include "math/vec3x4.h"
 
 // Symmetric matrices.
 typedef struct symmetric {
     usi_v4 xx, xy, xz, yy, yz, zz;
 } symmetric;
 
-static inline usi_four times(const symmetric *A, usi_four b) {
-    return (usi_four){A->xx * b.x + A->xy * b.y + A->xz * b.z, A->xy * b.x + A->yy * b.y + A->yz * b.z,
-                      A->xz * b.x + A->yz * b.y + A->zz * b.z};
+static inline usi_vec3x4 times(const symmetric *A, usi_vec3x4 b) {
+    return (usi_vec3x4){A->xx * b.x + A->xy * b.y + A->xz * b.z, A->xy * b.x + A->yy * b.y + A->yz * b.z,
+                        A->xz * b.x + A->yz * b.y + A->zz * b.z};
 }
 
 // R A R^T, for rotations of columns X Y Z and symmetric A by columns.
-static inline symmetric turn(const usi_four R[3], const usi_v4 *a, const usi_v4 *b, const usi_v4 *c,
+static inline symmetric turn(const usi_vec3x4 R[3], const usi_v4 *a, const usi_v4 *b, const usi_v4 *c,
                              const usi_v4 *d) {
-    usi_four A[3], B[3];
+    usi_vec3x4 A[3], B[3];
     for (int i = 0; i < 3; i++)
-        A[i] = usi_four_from(a[i], b[i], c[i], d[i], NULL);
+        A[i] = usi_vec3x4_from(a[i], b[i], c[i], d[i], NULL);
     for (int i = 0; i < 3; i++)
-        B[i] = usi_four_columns(R, A[i]);
+        B[i] = usi_vec3x4_columns(R, A[i]);
     return (symmetric){B[0].x * R[0].x + B[1].x * R[1].x + B[2].x * R[2].x,
                        B[0].x * R[0].y + B[1].x * R[1].y + B[2].x * R[2].y,
                        B[0].x * R[0].z + B[1].x * R[1].z + B[2].x * R[2].z,
@@ -35,19 +35,19 @@ static inline symmetric turn(const usi_four R[3], const usi_v4 *a, const usi_v4 
 // The gyroscopic torque of the step's end: the w that solves J (w - w0) + h w x J w = 0, by one step of
 // Newton's method. Taken at the start it would give energy to a body that tumbles; solved this way it takes a
 // little, of second order.
-static inline usi_four gyroscopic(const symmetric *J, usi_four w, usi_four L, double h) {
+static inline usi_vec3x4 gyroscopic(const symmetric *J, usi_vec3x4 w, usi_vec3x4 L, double h) {
     // Columns of J + h (w x J - L x), L = J w.
-    usi_four A = {J->xx + h * (w.y * J->xz - w.z * J->xy), J->xy + h * (w.z * J->xx - w.x * J->xz - L.z),
-                  J->xz + h * (w.x * J->xy - w.y * J->xx + L.y)};
-    usi_four B = {J->xy + h * (w.y * J->yz - w.z * J->yy + L.z), J->yy + h * (w.z * J->xy - w.x * J->yz),
-                  J->yz + h * (w.x * J->yy - w.y * J->xy - L.x)};
-    usi_four C = {J->xz + h * (w.y * J->zz - w.z * J->yz - L.y),
-                  J->yz + h * (w.z * J->xz - w.x * J->zz + L.x), J->zz + h * (w.x * J->yz - w.y * J->xz)};
-    usi_four BC = usi_four_cross(B, C), CA = usi_four_cross(C, A), AB = usi_four_cross(A, B),
-             torque = usi_four_cross(L, w);
-    return times(J, usi_four_scale(1 / usi_four_dot(A, BC),
-                                   (usi_four){usi_four_dot(BC, torque), usi_four_dot(CA, torque),
-                                              usi_four_dot(AB, torque)}));
+    usi_vec3x4 A = {J->xx + h * (w.y * J->xz - w.z * J->xy), J->xy + h * (w.z * J->xx - w.x * J->xz - L.z),
+                    J->xz + h * (w.x * J->xy - w.y * J->xx + L.y)};
+    usi_vec3x4 B = {J->xy + h * (w.y * J->yz - w.z * J->yy + L.z), J->yy + h * (w.z * J->xy - w.x * J->yz),
+                    J->yz + h * (w.x * J->yy - w.y * J->xy - L.x)};
+    usi_vec3x4 C = {J->xz + h * (w.y * J->zz - w.z * J->yz - L.y),
+                    J->yz + h * (w.z * J->xz - w.x * J->zz + L.x), J->zz + h * (w.x * J->yz - w.y * J->xz)};
+    usi_vec3x4 BC = usi_vec3x4_cross(B, C), CA = usi_vec3x4_cross(C, A), AB = usi_vec3x4_cross(A, B),
+               torque = usi_vec3x4_cross(L, w);
+    return times(J, usi_vec3x4_scale(1 / usi_vec3x4_dot(A, BC),
+                                     (usi_vec3x4){usi_vec3x4_dot(BC, torque), usi_vec3x4_dot(CA, torque),
+                                                  usi_vec3x4_dot(AB, torque)}));
 }
 
 // Which bodies a group is of. Lanes that are not free bodies, or beyond the last, do the work of another one
@@ -71,10 +71,10 @@ static inline group find_group(const free_context *x, int32_t i) {
     int spare = 0;
     for (int l = 3; l >= 0; l--) {
         int32_t j = 4 * i + l < x->n_body ? 4 * i + l : x->n_body - 1;
-        const usi_collision_body *k = &c->collision_body[c->collision_body_of[j]];
+        const usi_collision_body *k = &c->collide.collision_body[c->islands.collision_body_of[j]];
         const usi_tree *tree = &c->model->tree[k->tree];
         g.k[l] = k;
-        g.b[l] = &c->body[j];
+        g.b[l] = &c->solve.body[j];
         g.n[l] = &c->model->node[tree->end - 1];
         if (tree->is_free_body) {
             g.any = true;
@@ -91,11 +91,11 @@ static inline group find_group(const free_context *x, int32_t i) {
     return g;
 }
 
-static inline usi_four origins(const usi_contacts *c, const group *g) {
+static inline usi_vec3x4 origins(const usi_contacts *c, const group *g) {
     usi_v4 O[4];
     for (int l = 0; l < 4; l++)
-        O[l] = c->island[c->tree[g->k[l]->tree].island].O;
-    return usi_four_from(O[0], O[1], O[2], O[3], NULL);
+        O[l] = c->islands.island[c->islands.tree[g->k[l]->tree].island].O;
+    return usi_vec3x4_from(O[0], O[1], O[2], O[3], NULL);
 }
 
 // What commands push a body with: force, and moment about the centre of mass, which is at `arm` from the
@@ -133,60 +133,61 @@ static void start_group(void *context, int32_t i, int32_t thread) {
     usi_v4 mass, zero = usi_v4_zero(), *inverse[4];
     for (int l = 0; l < 4; l++)
         inverse[l] = c->inv_inertia[g.k[l]->tree];
-    usi_four R[3] = {USI_FOUR_FROM(g.k, X), USI_FOUR_FROM(g.k, Y), USI_FOUR_FROM(g.k, Z)};
-    usi_four com = usi_four_from(g.n[0]->com, g.n[1]->com, g.n[2]->com, g.n[3]->com, &mass);
-    usi_four arm = usi_four_columns(R, com);
-    usi_four at = usi_four_sub(usi_four_add(USI_FOUR_FROM(g.k, p), arm), origins(c, &g));
+    usi_vec3x4 R[3] = {USI_VEC3X4_FROM(g.k, X), USI_VEC3X4_FROM(g.k, Y), USI_VEC3X4_FROM(g.k, Z)};
+    usi_vec3x4 com = usi_vec3x4_from(g.n[0]->com, g.n[1]->com, g.n[2]->com, g.n[3]->com, &mass);
+    usi_vec3x4 arm = usi_vec3x4_columns(R, com);
+    usi_vec3x4 at = usi_vec3x4_sub(usi_vec3x4_add(USI_VEC3X4_FROM(g.k, p), arm), origins(c, &g));
     // About the centre of mass, and the inverse.
     symmetric J = turn(R, g.n[0]->I, g.n[1]->I, g.n[2]->I, g.n[3]->I),
               inv = turn(R, inverse[0], inverse[1], inverse[2], inverse[3]);
-    usi_four w = USI_FOUR_FROM(g.k, w), angular = times(&J, w), moment = gyroscopic(&J, w, angular, h);
-    usi_four force = {mass * gravity.x, mass * gravity.y, mass * gravity.z};
+    usi_vec3x4 w = USI_VEC3X4_FROM(g.k, w), angular = times(&J, w), moment = gyroscopic(&J, w, angular, h);
+    usi_vec3x4 force = {mass * gravity.x, mass * gravity.y, mass * gravity.z};
     if (x->push->torque || x->push->wrench) {
         usi_v4 f[4], n[4];
         for (int l = 0; l < 4; l++)
             command_of(c, x->push, g.k[l], &f[l], &n[l]);
-        force = usi_four_add(force, usi_four_from(f[0], f[1], f[2], f[3], NULL));
-        moment = usi_four_add(moment, usi_four_from(n[0], n[1], n[2], n[3], NULL));
+        force = usi_vec3x4_add(force, usi_vec3x4_from(f[0], f[1], f[2], f[3], NULL));
+        moment = usi_vec3x4_add(moment, usi_vec3x4_from(n[0], n[1], n[2], n[3], NULL));
     }
     usi_v4 step = usi_v4_all(h), inv_mass = 1 / mass;
-    usi_four L = usi_four_add(angular, usi_four_scale(step, moment)), w_end = times(&inv, L);
-    usi_four v_com = usi_four_add(USI_FOUR_FROM(g.k, v), usi_four_cross(w, arm)),
-             v_end = usi_four_add(v_com, usi_four_scale(step * inv_mass, force)),
-             pv = usi_four_scale(mass, v_end);
-    USI_FOUR_TO(pv, zero, g.b, pv);
-    USI_FOUR_TO(usi_four_add(L, usi_four_cross(at, pv)), zero, g.b, pw);
-    USI_FOUR_TO(w_end, zero, g.b, fw);
-    USI_FOUR_TO(usi_four_sub(v_end, usi_four_cross(w_end, at)), zero, g.b, fv);
-    USI_FOUR_TO(w, zero, g.b, w);
-    USI_FOUR_TO(usi_four_sub(v_com, usi_four_cross(w, at)), zero, g.b, v);
-    USI_FOUR_TO(((usi_four){inv.xx, inv.xy, inv.xz}), zero, g.b, inv_I[0]);
-    USI_FOUR_TO(((usi_four){inv.xy, inv.yy, inv.yz}), zero, g.b, inv_I[1]);
-    USI_FOUR_TO(((usi_four){inv.xz, inv.yz, inv.zz}), zero, g.b, inv_I[2]);
-    usi_four hm = usi_four_scale(mass, at);
-    usi_v4 square = usi_four_dot(hm, at);
+    usi_vec3x4 L = usi_vec3x4_add(angular, usi_vec3x4_scale(step, moment)), w_end = times(&inv, L);
+    usi_vec3x4 v_com = usi_vec3x4_add(USI_VEC3X4_FROM(g.k, v), usi_vec3x4_cross(w, arm)),
+               v_end = usi_vec3x4_add(v_com, usi_vec3x4_scale(step * inv_mass, force)),
+               pv = usi_vec3x4_scale(mass, v_end);
+    USI_VEC3X4_TO(pv, zero, g.b, pv);
+    USI_VEC3X4_TO(usi_vec3x4_add(L, usi_vec3x4_cross(at, pv)), zero, g.b, pw);
+    USI_VEC3X4_TO(w_end, zero, g.b, fw);
+    USI_VEC3X4_TO(usi_vec3x4_sub(v_end, usi_vec3x4_cross(w_end, at)), zero, g.b, fv);
+    USI_VEC3X4_TO(w, zero, g.b, w);
+    USI_VEC3X4_TO(usi_vec3x4_sub(v_com, usi_vec3x4_cross(w, at)), zero, g.b, v);
+    USI_VEC3X4_TO(((usi_vec3x4){inv.xx, inv.xy, inv.xz}), zero, g.b, inv_I[0]);
+    USI_VEC3X4_TO(((usi_vec3x4){inv.xy, inv.yy, inv.yz}), zero, g.b, inv_I[1]);
+    USI_VEC3X4_TO(((usi_vec3x4){inv.xz, inv.yz, inv.zz}), zero, g.b, inv_I[2]);
+    usi_vec3x4 hm = usi_vec3x4_scale(mass, at);
+    usi_v4 square = usi_vec3x4_dot(hm, at);
     J.xx += square - hm.x * at.x;
     J.yy += square - hm.y * at.y;
     J.zz += square - hm.z * at.z;
     J.xy -= hm.x * at.y;
     J.xz -= hm.x * at.z;
     J.yz -= hm.y * at.z;
-    USI_FOUR_TO(((usi_four){J.xx, J.xy, J.xz}), zero, g.b, J[0]);
-    USI_FOUR_TO(((usi_four){J.xy, J.yy, J.yz}), zero, g.b, J[1]);
-    USI_FOUR_TO(((usi_four){J.xz, J.yz, J.zz}), zero, g.b, J[2]);
-    USI_FOUR_TO(hm, mass, g.b, h);
-    USI_FOUR_TO(at, inv_mass, g.b, c);
+    USI_VEC3X4_TO(((usi_vec3x4){J.xx, J.xy, J.xz}), zero, g.b, J[0]);
+    USI_VEC3X4_TO(((usi_vec3x4){J.xy, J.yy, J.yz}), zero, g.b, J[1]);
+    USI_VEC3X4_TO(((usi_vec3x4){J.xz, J.yz, J.zz}), zero, g.b, J[2]);
+    USI_VEC3X4_TO(hm, mass, g.b, h);
+    USI_VEC3X4_TO(at, inv_mass, g.b, c);
 }
 
 // ---------------------------------------------------------------- the end
 
 _Static_assert(sizeof(us_quat) == sizeof(usi_v4), "a quaternion is four lanes");
 
-static inline usi_four_quat rotations(const group *g) {
+static inline usi_quatx4 rotations(const group *g) {
     usi_v4 q[4];
-    usi_v4_transpose(*(const usi_v4_loose *)&g->k[0]->X_WN.q, *(const usi_v4_loose *)&g->k[1]->X_WN.q,
-                     *(const usi_v4_loose *)&g->k[2]->X_WN.q, *(const usi_v4_loose *)&g->k[3]->X_WN.q, q);
-    return (usi_four_quat){q[0], {q[1], q[2], q[3]}};
+    usi_v4_transpose(*(const usi_v4_unaligned *)&g->k[0]->X_WN.q, *(const usi_v4_unaligned *)&g->k[1]->X_WN.q,
+                     *(const usi_v4_unaligned *)&g->k[2]->X_WN.q, *(const usi_v4_unaligned *)&g->k[3]->X_WN.q,
+                     q);
+    return (usi_quatx4){q[0], {q[1], q[2], q[3]}};
 }
 
 // The centre of mass goes straight on, the body turns about it.
@@ -198,19 +199,21 @@ static void finish_group(void *context, int32_t i, int32_t thread) {
     (void)thread;
     group g = find_group(x, i);
     if (!g.any) return;
-    usi_four w = USI_FOUR_FROM(g.b, w), at = USI_FOUR_FROM(g.b, c),
-             v_com = usi_four_add(USI_FOUR_FROM(g.b, v), usi_four_cross(w, at));
-    usi_four_quat q = usi_four_normalize(usi_four_mul(usi_four_exp(usi_four_scale(h, w)), rotations(&g))),
-                  back = usi_four_conj(q);
-    usi_four arm = usi_four_rotate(q, USI_FOUR_FROM(g.n, com)),
-             p = usi_four_sub(usi_four_add(usi_four_add(origins(c, &g), at), usi_four_scale(h, v_com)), arm);
-    usi_four v = usi_four_rotate(back, usi_four_sub(v_com, usi_four_cross(w, arm))),
-             spin = usi_four_rotate(back, w);
+    usi_vec3x4 w = USI_VEC3X4_FROM(g.b, w), at = USI_VEC3X4_FROM(g.b, c),
+               v_com = usi_vec3x4_add(USI_VEC3X4_FROM(g.b, v), usi_vec3x4_cross(w, at));
+    usi_quatx4 q = usi_quatx4_normalize(
+                   usi_quatx4_mul(usi_quatx4_exp(usi_vec3x4_scale(h, w)), rotations(&g))),
+               back = usi_quatx4_conj(q);
+    usi_vec3x4 arm = usi_quatx4_rotate(q, USI_VEC3X4_FROM(g.n, com)),
+               p = usi_vec3x4_sub(
+                   usi_vec3x4_add(usi_vec3x4_add(origins(c, &g), at), usi_vec3x4_scale(h, v_com)), arm);
+    usi_vec3x4 v = usi_quatx4_rotate(back, usi_vec3x4_sub(v_com, usi_vec3x4_cross(w, arm))),
+               spin = usi_quatx4_rotate(back, w);
     usi_v4 out_q[4], out_p[4], out_v[4], out_w[4];
     usi_v4_transpose(q.w, q.v.x, q.v.y, q.v.z, out_q);
-    usi_four_to(p, h, &out_p[0], &out_p[1], &out_p[2], &out_p[3]);
-    usi_four_to(v, h, &out_v[0], &out_v[1], &out_v[2], &out_v[3]);
-    usi_four_to(spin, h, &out_w[0], &out_w[1], &out_w[2], &out_w[3]);
+    usi_vec3x4_to(p, h, &out_p[0], &out_p[1], &out_p[2], &out_p[3]);
+    usi_vec3x4_to(v, h, &out_v[0], &out_v[1], &out_v[2], &out_v[3]);
+    usi_vec3x4_to(spin, h, &out_w[0], &out_w[1], &out_w[2], &out_w[3]);
     for (int l = 0; l < 4; l++) {
         const usi_tree *tree = &m->tree[g.k[l]->tree];
         const usi_node *root = &m->node[tree->first];
@@ -233,8 +236,8 @@ static void finish_group(void *context, int32_t i, int32_t thread) {
 enum { GRAIN = 16 };
 
 static void run_groups(usi_contacts *c, const usi_contact_input *push, usi_part part) {
-    if (c->n_island == 0 || !c->has_free) return;
-    const usi_island *last = &c->island[c->n_island - 1];
+    if (c->islands.n_island == 0 || !c->has_free) return;
+    const usi_island *last = &c->islands.island[c->islands.n_island - 1];
     free_context x = {c, push, last->first_body + last->n_body};
     usi_pool_run(c->pool, (x.n_body + 3) / 4, GRAIN, part, &x);
 }

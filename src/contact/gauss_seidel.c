@@ -16,7 +16,7 @@
 //
 //     Nine vectors per block are read, in one straight line of memory; the bodies' 64 bytes each stay in the
 //     cache.
-//   * The point's own 3x3 problem is solved exactly (local.h): stick is one small product, slip one
+//   * The point's own 3x3 problem is solved exactly (contact__law.h): stick is one small product, slip one
 //   evaluation.
 //
 // The world is a body that is read in one place (all zero) and written in another, so that blocks on the
@@ -26,7 +26,7 @@
 #include <string.h>
 
 #include "contact/contact.h"
-#include "contact/local.h"
+#include "contact/contact__law.h"
 
 // A body in the sweep.
 typedef struct moving {
@@ -230,7 +230,7 @@ static inline void visit_turn(row *r, double most, double gn, const double e[3],
     next[1] = r->g[1] - (l->t11 * e1 + l->t12 * e2);
     next[2] = r->g[2] - (l->t12 * e1 + l->t22 * e2);
     double radius = l->mu * gn;
-    if (next[1] * next[1] + next[2] * next[2] <= radius * radius) return;
+    if (usi_coulomb(gn, next[1] * next[1] + next[2] * next[2], radius) == USI_STICK) return;
     if (!(radius > 0)) {
         next[1] = next[2] = 0;
         return;

@@ -24,7 +24,7 @@
 // "Before" is the velocity at the start, turned on by the free motion of the step: the gyroscopic torque
 // changes the velocity of a corner without changing the energy. Weight is left out, which acts before the
 // impact as long as after it.
-#include "contact/world.h"
+#include "contact/contact__parts.h"
 
 // What of the work of the blow, the sum of |g_n u_n| / 2, may be left over by rounding, and what it may fall
 // short when a share is sought.
@@ -35,11 +35,12 @@ static const double MIN_SPEED = 1e-6;
 
 // The twist of a body of the island about O before the impact.
 static void twist_before(const usi_contacts *c, const usi_island *s, int32_t body, usi_v4 *w, usi_v4 *v) {
-    const usi_collision_body *k = &c->collision_body[c->collision_body_of[s->first_body + body]];
+    const usi_collision_body *k =
+        &c->collide.collision_body[c->islands.collision_body_of[s->first_body + body]];
     *w = k->w;
     *v = k->v - usi_v4_cross(k->w, k->p - s->O);
     if (!c->model->tree[k->tree].is_free_body) return;
-    const usi_free *f = &c->body[s->first_body + body];
+    const usi_free *f = &c->solve.body[s->first_body + body];
     usi_v4 at = f->c * (usi_v4){1, 1, 1, 0}, v_com = *v + usi_v4_cross(*w, at);
     *w = f->fw;
     *v = v_com - usi_v4_cross(*w, at);
@@ -69,7 +70,7 @@ void usi_impact_start(usi_contacts *c, usi_island *s) {
     s->low_work = -INFINITY;
     s->high_work = 0;
     for (int32_t i = 0; i < s->n_block; i++) {
-        usi_block *k = &c->block[s->first_block + i];
+        usi_block *k = &c->rows.block[s->first_block + i];
         if (k->rebound == 0) continue;
         double u[3];
         row_velocities_before(c, s, k, u);
@@ -95,8 +96,8 @@ static double work_of(const usi_contacts *c, const usi_island *s, const usi_cont
                       double *out_blow) {
     double work = 0, blow = 0;
     for (int32_t i = 0; i < s->n_block; i++) {
-        const usi_block *k = &c->block[s->first_block + i];
-        const double *u = &c->u[3 * (s->first_block + i)], *g = k->g, *b = k->b;
+        const usi_block *k = &c->rows.block[s->first_block + i];
+        const double *u = &c->solve.u[3 * (s->first_block + i)], *g = k->g, *b = k->b;
         if (g[0] == 0 && g[1] == 0 && g[2] == 0) continue;
         double before[3];
         row_velocities_before(c, s, k, before);
@@ -105,7 +106,7 @@ static double work_of(const usi_contacts *c, const usi_island *s, const usi_cont
         if (k->rebound != 0)
             blow += 0.5 * fabs(g[0] * before[0]);
         else if (k->law == USI_POINT && s->kind != USI_ISLAND_RIGID)
-            work += stored(k, &next->anchor[k->point], c->model->step, c->point[k->point].gap, u);
+            work += stored(k, &next->anchor[k->point], c->model->step, c->collide.point[k->point].gap, u);
         else
             work += fmin(0, g[0] * b[0]) + fmin(0, g[1] * b[1] + g[2] * b[2]);
     }
@@ -116,7 +117,7 @@ static double work_of(const usi_contacts *c, const usi_island *s, const usi_cont
 static void set_share(usi_contacts *c, usi_island *s, double share) {
     s->share = share;
     for (int32_t i = 0; i < s->n_block; i++) {
-        usi_block *k = &c->block[s->first_block + i];
+        usi_block *k = &c->rows.block[s->first_block + i];
         if (k->rebound != 0) k->b[0] = share * k->rebound;
     }
 }

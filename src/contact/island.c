@@ -2,7 +2,7 @@
 // any thread.
 #include <string.h>
 
-#include "contact/newton.h"
+#include "contact/contact__newton.h"
 #include "contact/residency.h"
 
 // Islands of free bodies larger than this are swept; smaller ones are solved by Newton's method.
@@ -46,7 +46,11 @@ int32_t usi_contacts_fields(const usi_contacts *c, usi_field *out, int32_t cap, 
                  max_soil_here = m->n_soil_map > 0 ? max_sunk : 0;
     size_t size = 0;
     int32_t n = 0;
-    USI_CONTACT_SCRATCH_FIELDS(USI_FIELD_ROW)
+    USI_COLLIDE_FIELDS(USI_FIELD_ROW)
+    USI_ISLANDS_FIELDS(USI_FIELD_ROW)
+    USI_ROWS_FIELDS(USI_FIELD_ROW)
+    USI_SOLVE_FIELDS(USI_FIELD_ROW)
+    USI_JOINTS_FIELDS(USI_FIELD_ROW)
     if (out_size) *out_size = size ? size : 1;
     return n;
 }
@@ -60,9 +64,22 @@ static bool make_scratch(usi_contacts *c) {
     if (!c->block_memory) return false;
     memset(c->block_memory, 0, c->block_size);
     int32_t i = 0;
-#define CARVE(type, name, count, unit, about) \
-    c->name = (type *)(void *)((char *)c->block_memory + f[i++].offset);
-    USI_CONTACT_SCRATCH_FIELDS(CARVE)
+#define CARVE(to, type, name) to name = (type *)(void *)((char *)c->block_memory + f[i++].offset);
+#define CARVE_COLLIDE(type, name, count, unit, about) CARVE(c->collide., type, name)
+#define CARVE_ISLANDS(type, name, count, unit, about) CARVE(c->islands., type, name)
+#define CARVE_ROWS(type, name, count, unit, about) CARVE(c->rows., type, name)
+#define CARVE_SOLVE(type, name, count, unit, about) CARVE(c->solve., type, name)
+#define CARVE_JOINTS(type, name, count, unit, about) CARVE(c->, type, name)
+    USI_COLLIDE_FIELDS(CARVE_COLLIDE)
+    USI_ISLANDS_FIELDS(CARVE_ISLANDS)
+    USI_ROWS_FIELDS(CARVE_ROWS)
+    USI_SOLVE_FIELDS(CARVE_SOLVE)
+    USI_JOINTS_FIELDS(CARVE_JOINTS)
+#undef CARVE_JOINTS
+#undef CARVE_SOLVE
+#undef CARVE_ROWS
+#undef CARVE_ISLANDS
+#undef CARVE_COLLIDE
 #undef CARVE
     return true;
 }
@@ -245,12 +262,12 @@ static bool make_layouts(usi_contacts *c) {
         n_free += m->tree[t].is_free_body;
     if (n_free < 2) return true;
     int32_t n = m->n_tree < MAX_LAYOUTS ? m->n_tree : MAX_LAYOUTS;
-    c->layout = usi_arena_alloc(&c->fixed, (size_t)n * sizeof *c->layout, _Alignof(usi_layout));
-    if (!c->layout) return false;
-    for (; c->n_layout < n; c->n_layout++) {
-        c->layout[c->n_layout] =
+    c->solve.layout = usi_arena_alloc(&c->fixed, (size_t)n * sizeof *c->solve.layout, _Alignof(usi_layout));
+    if (!c->solve.layout) return false;
+    for (; c->solve.n_layout < n; c->solve.n_layout++) {
+        c->solve.layout[c->solve.n_layout] =
             (usi_layout){.memory = usi_arena_alloc(&c->fixed, USI_LAYOUT_BYTES, USI_ALIGN)};
-        if (!c->layout[c->n_layout].memory) return false;
+        if (!c->solve.layout[c->solve.n_layout].memory) return false;
     }
     return true;
 }
@@ -266,7 +283,7 @@ us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, co
     c->allocator = *allocator;
     usi_arena_init(&c->fixed, allocator);
     c->n_geom = m->n_geom;
-    c->n_grouped = -1;
+    c->islands.n_grouped = -1;
     c->max_contact = m->max_contact;
     int64_t all = (int64_t)m->n_geom * (m->n_geom - 1) / 2, most = 64 + 4 * (int64_t)m->max_contact;
     c->max_pair = (int32_t)(all < most ? all : most) + 1;
@@ -276,17 +293,18 @@ us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, co
     if (!status) status = usi_residency_create(c);
     int32_t n_thread = usi_pool_n_thread(pool);
     if (!status) {
-        c->work = usi_arena_alloc(&c->fixed, (size_t)n_thread * sizeof *c->work, _Alignof(void *));
+        c->solve.work =
+            usi_arena_alloc(&c->fixed, (size_t)n_thread * sizeof *c->solve.work, _Alignof(void *));
         size_t newton = work_bytes(m), sweeps = usi_gauss_seidel_bytes(c->n_collision_body, c->max_block);
-        c->work_size = newton > sweeps ? newton : sweeps;
+        c->solve.work_size = newton > sweeps ? newton : sweeps;
         size_t rigid = usi_rigid_island_bytes(m);
-        if (rigid > c->work_size) c->work_size = rigid;
-        status = c->work ? US_OK : US_ERR_MEMORY;
+        if (rigid > c->solve.work_size) c->solve.work_size = rigid;
+        status = c->solve.work ? US_OK : US_ERR_MEMORY;
     }
     if (!status && !make_layouts(c)) status = US_ERR_MEMORY;
     for (int32_t i = 0; !status && i < n_thread; i++) {
-        c->work[i] = usi_arena_alloc(&c->fixed, c->work_size, USI_ALIGN);
-        if (!c->work[i]) status = US_ERR_MEMORY;
+        c->solve.work[i] = usi_arena_alloc(&c->fixed, c->solve.work_size, USI_ALIGN);
+        if (!c->solve.work[i]) status = US_ERR_MEMORY;
     }
     if (status) {
         usi_contacts_destroy(c);
@@ -308,13 +326,14 @@ void usi_contacts_destroy(usi_contacts *c) {
 
 void usi_contacts_poison(usi_contacts *c) {
     memset(c->block_memory, 0xff, c->block_size);
-    for (int32_t i = 0; i < c->n_layout; i++) {
-        memset(c->layout[i].memory, 0xff, USI_LAYOUT_BYTES);
-        c->layout[i].n_unit = 0;
+    for (int32_t i = 0; i < c->solve.n_layout; i++) {
+        memset(c->solve.layout[i].memory, 0xff, USI_LAYOUT_BYTES);
+        c->solve.layout[i].n_unit = 0;
     }
-    c->is_fat_valid = false;
-    c->n_grouped = -1;
-    c->n_near = c->n_touch = c->n_point = c->n_island = c->n_soil_contact = 0;
+    c->collide.is_fat_valid = false;
+    c->islands.n_grouped = -1;
+    c->collide.n_near = c->collide.n_touch = c->collide.n_point = c->islands.n_island =
+        c->collide.n_soil_contact = 0;
 }
 
 // ---------------------------------------------------------------- islands
@@ -338,27 +357,30 @@ static int32_t tree_of(const usi_contacts *c, int32_t geom) { return c->model->g
 static void join_trees(usi_contacts *c) {
     const us_model *m = c->model;
     for (int32_t t = 0; t < m->n_tree; t++) {
-        c->root[t] = t;
-        c->tree[t].island = -1;
+        c->islands.root[t] = t;
+        c->islands.tree[t].island = -1;
     }
     for (int32_t l = 0; l < m->n_loop; l++) {
         int32_t a = m->loop[l].node_a, b = m->loop[l].node_b;
-        if (a >= 0 && b >= 0) join(c->root, m->node[a].tree, m->node[b].tree);
+        if (a >= 0 && b >= 0) join(c->islands.root, m->node[a].tree, m->node[b].tree);
     }
     for (int32_t k = 0; k < m->n_coupling; k++) {
         for (int32_t i = 1; i < m->coupling[k].n_term; i++)
-            join(c->root, m->node[m->coupling[k].v[0]].tree, m->node[m->coupling[k].v[i]].tree);
+            join(c->islands.root, m->node[m->coupling[k].v[0]].tree, m->node[m->coupling[k].v[i]].tree);
     }
-    for (int32_t i = 0; i < c->n_touch; i++) {
-        int32_t a = tree_of(c, c->touch_now[i].geom_a), b = tree_of(c, c->touch_now[i].geom_b);
-        if (a >= 0 && b >= 0) join(c->root, a, b);
-        c->touch_tree[i] = a >= 0 ? a : b;
+    for (int32_t i = 0; i < c->collide.n_touch; i++) {
+        int32_t a = tree_of(c, c->collide.touch_now[i].geom_a),
+                b = tree_of(c, c->collide.touch_now[i].geom_b);
+        if (a >= 0 && b >= 0) join(c->islands.root, a, b);
+        c->islands.touch_tree[i] = a >= 0 ? a : b;
     }
     // -2 marks the roots of islands that something touches.
-    for (int32_t i = 0; i < c->n_touch; i++)
-        c->tree[find_root(c->root, c->touch_tree[i])].island = -2;
+    for (int32_t i = 0; i < c->collide.n_touch; i++) {
+        if (c->islands.may_press[i])
+            c->islands.tree[find_root(c->islands.root, c->islands.touch_tree[i])].island = -2;
+    }
     for (int32_t t = 0; t < m->n_tree && c->pushed; t++) {
-        if (c->pushed[t]) c->tree[find_root(c->root, t)].island = -2;
+        if (c->pushed[t]) c->islands.tree[find_root(c->islands.root, t)].island = -2;
     }
 }
 
@@ -372,19 +394,21 @@ static usi_island_kind kind_of(const usi_contacts *c, const usi_island *s) {
     const us_model *m = c->model;
     bool all_free = true;
     for (int32_t i = 0; i < s->n_tree; i++)
-        all_free = all_free && m->tree[c->members[s->first_tree + i]].is_free_body;
+        all_free = all_free && m->tree[c->islands.members[s->first_tree + i]].is_free_body;
     if (m->solver == USI_SOLVER_RIGID_DIRECT || m->solver == USI_SOLVER_RIGID_ITERATIVE)
         return USI_ISLAND_RIGID;
     bool can_sweep = all_free && s->most_mass <= MAX_MASS_RATIO * s->least_mass;
     if (can_sweep && (m->solver == USI_SOLVER_GAUSS_SEIDEL || s->n_tree > MAX_NEWTON_BODIES))
         return USI_ISLAND_GAUSS_SEIDEL;
     if (s->n_tree > 1 || all_free || m->n_loop > 0 ||
-        n_coupling_of(c, c->members[s->first_tree]) > MAX_BRANCH_COUPLINGS)
+        n_coupling_of(c, c->islands.members[s->first_tree]) > MAX_BRANCH_COUPLINGS)
         return USI_ISLAND_BLOCKS;
     // The points of a pair follow each other.
     for (int32_t i = 0; i < s->n_point;) {
-        const usi_touch *t = &c->touch_now[c->point[c->order[s->first_point + i]].touch];
-        if (tree_of(c, t->geom_a) >= 0 && tree_of(c, t->geom_b) >= 0) return USI_ISLAND_BLOCKS;
+        const usi_touch *t =
+            &c->collide.touch_now[c->collide.point[c->islands.order[s->first_point + i]].touch];
+        const bool is_active = c->islands.may_press[t - c->collide.touch_now];
+        if (is_active && tree_of(c, t->geom_a) >= 0 && tree_of(c, t->geom_b) >= 0) return USI_ISLAND_BLOCKS;
         i += t->n;
     }
     return USI_ISLAND_BRANCH;
@@ -401,11 +425,13 @@ static void clear_island(usi_island *s) {
 // Islands follow from which shapes touch, and at how many points: as long as these are the same, the last
 // ones hold.
 static bool are_kept(usi_contacts *c) {
-    if (c->pushed || c->n_grouped != c->n_touch) return false;
-    for (int32_t i = 0; i < c->n_touch; i++) {
-        const usi_touch *t = &c->touch_now[i];
-        const usi_grouped *g = &c->grouped[i];
-        if ((t->geom_a ^ g->geom_a) | (t->geom_b ^ g->geom_b) | (t->n ^ g->n)) return false;
+    if (c->pushed || c->islands.n_grouped != c->collide.n_touch) return false;
+    for (int32_t i = 0; i < c->collide.n_touch; i++) {
+        const usi_touch *t = &c->collide.touch_now[i];
+        const usi_grouped *g = &c->islands.grouped[i];
+        if ((t->geom_a ^ g->geom_a) | (t->geom_b ^ g->geom_b) | (t->n ^ g->n) |
+            (c->islands.may_press[i] ^ g->may_press))
+            return false;
     }
     return true;
 }
@@ -422,16 +448,17 @@ static void find_groups(usi_contacts *c) {
     const us_model *m = c->model;
     double g = us_vec3_norm(m->gravity);
     join_trees(c);
-    c->n_island = 0;
+    c->islands.n_island = 0;
+    c->islands.has_idle = false;
     for (int32_t t = 0; t < m->n_tree; t++) {
-        int32_t root = find_root(c->root, t);
-        if (root == t && c->tree[t].island == -2) {
-            c->tree[t].island = c->n_island;
-            clear_island(&c->island[c->n_island++]);
+        int32_t root = find_root(c->islands.root, t);
+        if (root == t && c->islands.tree[t].island == -2) {
+            c->islands.tree[t].island = c->islands.n_island;
+            clear_island(&c->islands.island[c->islands.n_island++]);
         }
-        c->tree[t].island = c->tree[root].island;
-        if (c->tree[t].island < 0) continue;
-        usi_island *s = &c->island[c->tree[t].island];
+        c->islands.tree[t].island = c->islands.tree[root].island;
+        if (c->islands.tree[t].island < 0) continue;
+        usi_island *s = &c->islands.island[c->islands.tree[t].island];
         double mass = c->tree_mass[t];
         s->n_tree++;
         s->n_body += c->carrier_start[t + 1] - c->carrier_start[t];
@@ -439,17 +466,23 @@ static void find_groups(usi_contacts *c) {
         s->least_mass = mass < s->least_mass ? mass : s->least_mass;
         s->most_mass = mass > s->most_mass ? mass : s->most_mass;
     }
-    for (int32_t i = 0; i < c->n_touch; i++)
-        c->island[c->tree[c->touch_tree[i]].island].n_point += c->touch_now[i].n;
+    for (int32_t i = 0; i < c->collide.n_touch; i++) {
+        const int32_t island = c->islands.tree[c->islands.touch_tree[i]].island;
+        if (island >= 0)
+            c->islands.island[island].n_point += c->collide.touch_now[i].n;
+        else
+            c->islands.has_idle = true;
+    }
     // A loop's rows are two blocks at most.
     for (int32_t l = 0; l < m->n_loop; l++) {
         int32_t island =
-            c->tree[m->node[m->loop[l].node_a >= 0 ? m->loop[l].node_a : m->loop[l].node_b].tree].island;
-        if (island >= 0) c->island[island].n_block += 2;
+            c->islands.tree[m->node[m->loop[l].node_a >= 0 ? m->loop[l].node_a : m->loop[l].node_b].tree]
+                .island;
+        if (island >= 0) c->islands.island[island].n_block += 2;
     }
     int32_t n_tree = 0, n_body = 0, n_point = 0, n_block = 0;
-    for (int32_t i = 0; i < c->n_island; i++) {
-        usi_island *s = &c->island[i];
+    for (int32_t i = 0; i < c->islands.n_island; i++) {
+        usi_island *s = &c->islands.island[i];
         s->first_tree = n_tree;
         s->first_body = n_body;
         s->first_point = n_point;
@@ -461,47 +494,60 @@ static void find_groups(usi_contacts *c) {
         s->n_tree = s->n_body = s->n_point = 0;
     }
     for (int32_t t = 0; t < m->n_tree; t++) {
-        if (c->tree[t].island < 0) continue;
-        usi_island *s = &c->island[c->tree[t].island];
-        c->members[s->first_tree + s->n_tree++] = t;
+        if (c->islands.tree[t].island < 0) continue;
+        usi_island *s = &c->islands.island[c->islands.tree[t].island];
+        c->islands.members[s->first_tree + s->n_tree++] = t;
         for (int32_t k = c->carrier_start[t]; k < c->carrier_start[t + 1]; k++)
-            c->collision_body_of[s->first_body + s->n_body++] = k;
+            c->islands.collision_body_of[s->first_body + s->n_body++] = k;
     }
-    for (int32_t i = 0; i < c->n_touch; i++) {
-        const usi_touch *t = &c->touch_now[i];
-        usi_island *s = &c->island[c->tree[c->touch_tree[i]].island];
-        int32_t *order = c->order + s->first_point + s->n_point;
-        for (int32_t k = 0; k < t->n; k++)
-            order[k] = t->first + k;
-        s->n_point += t->n;
+    for (int32_t i = 0; i < c->collide.n_touch; i++) {
+        const usi_touch *t = &c->collide.touch_now[i];
+        const int32_t island = c->islands.tree[c->islands.touch_tree[i]].island;
+        if (island >= 0) {
+            usi_island *s = &c->islands.island[island];
+            int32_t *order = c->islands.order + s->first_point + s->n_point;
+            for (int32_t k = 0; k < t->n; k++)
+                order[k] = t->first + k;
+            s->n_point += t->n;
+        }
         int32_t a = c->carrier_of[t->geom_a], b = c->carrier_of[t->geom_b];
-        c->grouped[i] = (usi_grouped){.geom_a = t->geom_a,
-                                      .geom_b = t->geom_b,
-                                      .n = t->n,
-                                      .collision_body_a = a,
-                                      .collision_body_b = b,
-                                      .material_b = m->geom[t->geom_b].material,
-                                      .mass = reduced_mass(c, &c->collision_body[a], &c->collision_body[b]),
-                                      .push = m->geom[t->geom_a].has_region ? MAX_RISE : MAX_PUSH};
+        c->islands.grouped[i] = (usi_grouped){
+            .geom_a = t->geom_a,
+            .geom_b = t->geom_b,
+            .n = t->n,
+            .may_press = c->islands.may_press[i],
+            .collision_body_a = a,
+            .collision_body_b = b,
+            .material_b = m->geom[t->geom_b].material,
+            .mass = reduced_mass(c, &c->collide.collision_body[a], &c->collide.collision_body[b]),
+            .push = m->geom[t->geom_a].has_region ? MAX_RISE : MAX_PUSH};
     }
-    c->n_grouped = c->pushed ? -1 : c->n_touch;
-    for (int32_t i = 0; i < c->n_island; i++)
-        c->island[i].kind = (int32_t)kind_of(c, &c->island[i]);
+    c->islands.n_grouped = c->pushed ? -1 : c->collide.n_touch;
+    for (int32_t i = 0; i < c->islands.n_island; i++)
+        c->islands.island[i].kind = (int32_t)kind_of(c, &c->islands.island[i]);
 }
 
 void usi_find_islands(usi_contacts *c) {
+    for (int32_t i = 0; i < c->collide.n_touch; i++) {
+        const usi_touch *t = &c->collide.touch_now[i];
+        const usi_point_now *p = &c->collide.point[t->first], *end = p + t->n;
+        while (p < end && !p->may_press)
+            p++;
+        c->islands.may_press[i] = p < end;
+    }
     if (!are_kept(c)) find_groups(c);
-    for (int32_t i = 0; i < c->n_island; i++) {
-        usi_island *s = &c->island[i];
+    for (int32_t i = 0; i < c->islands.n_island; i++) {
+        usi_island *s = &c->islands.island[i];
         s->n_iteration = s->refused = s->n_impact = s->round = 0;
         s->share = s->low = s->high = s->low_work = s->high_work = 0;
-        s->failed = s->is_lagged = false;
+        s->failed = s->is_lagged = s->is_again = false;
         for (int32_t k = 0; k < s->n_body; k++)
-            c->collision_body[c->collision_body_of[s->first_body + k]].body = k;
+            c->collide.collision_body[c->islands.collision_body_of[s->first_body + k]].body = k;
         // All twists are about the first tree's place: near enough to everything in the island.
-        int32_t t = c->members[s->first_tree];
-        s->O = c->model->tree[t].is_free_body ? c->collision_body[c->collision_body_of[s->first_body]].p
-                                              : c->dyn->origin[t];
+        int32_t t = c->islands.members[s->first_tree];
+        s->O = c->model->tree[t].is_free_body
+                   ? c->collide.collision_body[c->islands.collision_body_of[s->first_body]].p
+                   : c->dyn->origin[t];
     }
 }
 
@@ -515,11 +561,12 @@ typedef struct solve_context {
 } solve_context;
 
 static void sweep(usi_contacts *c, usi_island *s, int32_t thread) {
-    s->n_iteration += usi_gauss_seidel(&c->body[s->first_body], s->n_body, &c->block[s->first_block],
-                                       s->n_block, MIN_SWEEPS, MAX_SWEEPS, 1e-5, c->work[thread]);
-    const usi_free *body = &c->body[s->first_body];
+    s->n_iteration +=
+        usi_gauss_seidel(&c->solve.body[s->first_body], s->n_body, &c->rows.block[s->first_block], s->n_block,
+                         MIN_SWEEPS, MAX_SWEEPS, 1e-5, c->solve.work[thread]);
+    const usi_free *body = &c->solve.body[s->first_body];
     for (int32_t i = 0; i < s->n_block; i++) {
-        const usi_block *k = &c->block[s->first_block + i];
+        const usi_block *k = &c->rows.block[s->first_block + i];
         usi_v4 w = usi_v4_zero(), v = w;
         if (k->a >= 0) {
             w = body[k->a].w;
@@ -530,7 +577,7 @@ static void sweep(usi_contacts *c, usi_island *s, int32_t thread) {
             v -= body[k->b_].v;
         }
         for (int j = 0; j < 3; j++)
-            c->u[3 * (s->first_block + i) + j] = usi_v4_sum(k->m[j] * w + k->d[j] * v);
+            c->solve.u[3 * (s->first_block + i) + j] = usi_v4_sum(k->m[j] * w + k->d[j] * v);
     }
 }
 
@@ -548,18 +595,57 @@ static void solve_rows(usi_contacts *c, usi_island *s, const usi_contact_input *
     }
 }
 
+// Points without rows that the solution goes through: from now on they have rows. A point without rows has no
+// impulse, and while the solution ends with a gap at it that is what its law asks for: with none of these the
+// solution is that of all points.
+static bool find_missed(usi_contacts *c, usi_island *s) {
+    const usi_free *body = &c->solve.body[s->first_body];
+    const double h = c->model->step;
+    usi_v4 w = usi_v4_zero(), v = w;
+    bool any = false;
+    for (int32_t i = 0, touch = -1; i < s->n_point; i++) {
+        usi_point_now *p = &c->collide.point[c->islands.order[s->first_point + i]];
+        if (p->may_press) continue;
+        usi_grouped *pair = &c->islands.grouped[p->touch];
+        if (p->touch != touch) {
+            touch = p->touch;
+            const int32_t a = c->collide.collision_body[pair->collision_body_a].body,
+                          b = c->collide.collision_body[pair->collision_body_b].body;
+            w = v = usi_v4_zero();
+            if (a >= 0) {
+                w = body[a].w;
+                v = body[a].v;
+            }
+            if (b >= 0) {
+                w -= body[b].w;
+                v -= body[b].v;
+            }
+        }
+        if (p->gap + h * usi_v4_dot(v + usi_v4_cross(w, p->p - s->O), p->n) >= 0) continue;
+        // The pair's entry changes too, so that the islands are found anew in the next step.
+        p->may_press = c->islands.may_press[touch] = pair->may_press = any = true;
+    }
+    if (any) {
+        s->kind = (int32_t)kind_of(c, s);
+        s->is_again = true;
+    }
+    return any;
+}
+
 static void solve_one(void *context, int32_t i, int32_t thread) {
     solve_context *x = context;
     usi_contacts *c = x->c;
-    usi_island *s = &c->island[i];
-    if (!usi_make_rows(c, s, x->now, x->next, thread)) {
-        s->failed = true;
-        return;
-    }
-    if (s->n_impact > 0) usi_impact_start(c, s);
-    do
-        solve_rows(c, s, x->push, thread);
-    while (s->n_impact > 0 && usi_impact_again(c, s, x->next));
+    usi_island *s = &c->islands.island[i];
+    do {
+        if (!usi_make_rows(c, s, x->now, x->next, thread)) {
+            s->failed = true;
+            return;
+        }
+        if (s->n_impact > 0) usi_impact_start(c, s);
+        do
+            solve_rows(c, s, x->push, thread);
+        while (s->n_impact > 0 && usi_impact_again(c, s, x->next));
+    } while (s->n_skipped > 0 && !s->failed && find_missed(c, s));
     usi_keep_rows(c, s, x->now, x->next);
 }
 
@@ -570,7 +656,7 @@ static void push_ghost(const usi_contacts *c, const usi_island *s, const usi_blo
     const us_model *m = c->model;
     const usi_geom *g = &m->geom[geom];
     if (g->tree < 0 || c->ghost[g->tree] == USI_OWN) return;
-    const usi_collision_body *collision_body = &c->collision_body[c->carrier_of[geom]];
+    const usi_collision_body *collision_body = &c->collide.collision_body[c->carrier_of[geom]];
     usi_v4 f = usi_v4_zero(), n = f,
            at = collision_body->p + usi_to_world(collision_body, m->body[g->body].X_NB.p) - s->O;
     for (int j = 0; j < k->n; j++) {
@@ -585,12 +671,12 @@ static void push_ghost(const usi_contacts *c, const usi_island *s, const usi_blo
 }
 
 void usi_contacts_pushes(const usi_contacts *c, us_wrench *out_wrench, bool *out_is_touched) {
-    for (int32_t i = 0; i < c->n_island; i++) {
-        const usi_island *s = &c->island[i];
+    for (int32_t i = 0; i < c->islands.n_island; i++) {
+        const usi_island *s = &c->islands.island[i];
         for (int32_t b = s->first_block; b < s->first_block + s->n_block; b++) {
-            const usi_block *k = &c->block[b];
+            const usi_block *k = &c->rows.block[b];
             if (k->point < 0) continue;
-            const usi_touch *t = &c->touch_now[c->point[k->point].touch];
+            const usi_touch *t = &c->collide.touch_now[c->collide.point[k->point].touch];
             int32_t tree_a = tree_of(c, t->geom_a), tree_b = tree_of(c, t->geom_b);
             // What a ghost gets from the ground and from itself its owner knows better.
             if (tree_a < 0 || tree_b < 0 || (c->ghost[tree_a] == USI_OWN) == (c->ghost[tree_b] == USI_OWN))
@@ -603,20 +689,27 @@ void usi_contacts_pushes(const usi_contacts *c, us_wrench *out_wrench, bool *out
 
 bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contact_state *next,
                        const usi_contact_input *push) {
-    next->n_touch[0] = c->n_touch;
-    next->n_anchor[0] = c->n_point;
-    if (c->n_touch) memcpy(next->touch, c->touch_now, (size_t)c->n_touch * sizeof *next->touch);
+    next->n_touch[0] = c->collide.n_touch;
+    next->n_anchor[0] = c->collide.n_point;
+    if (c->collide.n_touch)
+        memcpy(next->touch, c->collide.touch_now, (size_t)c->collide.n_touch * sizeof *next->touch);
     solve_context x = {c, now, next, push};
     c->actuation = push->actuation;
     usi_free_start(c, push);
     usi_rows_start(c);
-    usi_pool_run(c->pool, c->n_island, 1, solve_one, &x);
+    usi_pool_run(c->pool, c->islands.n_island, 1, solve_one, &x);
+    // Pairs that are near each other, and in no island.
+    for (int32_t i = 0; i < c->collide.n_touch && c->islands.has_idle; i++) {
+        const usi_touch *t = &c->collide.touch_now[i];
+        for (int32_t k = 0; k < t->n && c->islands.tree[c->islands.touch_tree[i]].island < 0; k++)
+            usi_keep_place(c, t->first + k, now, next);
+    }
     usi_free_finish(c, push);
     bool ok = true;
-    for (int32_t i = 0; i < c->n_island; i++) {
-        ok = ok && !c->island[i].failed;
-        c->n_iteration += c->island[i].n_iteration;
-        c->n_fallback += c->island[i].is_lagged;
+    for (int32_t i = 0; i < c->islands.n_island; i++) {
+        ok = ok && !c->islands.island[i].failed;
+        c->n_iteration += c->islands.island[i].n_iteration;
+        c->n_fallback += c->islands.island[i].is_lagged;
         c->n_solve++;
     }
     return ok;

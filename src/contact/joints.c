@@ -3,7 +3,7 @@
 // Every joint row is implicit: what counts is the velocity and position at the end of the step.
 #include <string.h>
 
-#include "contact/world.h"
+#include "contact/contact__parts.h"
 
 // 1/s: how fast energy may grow by the torques of motion, h w^2, before they are taken at the end of the
 // step.

@@ -4,8 +4,8 @@
 // six; everything else is a sparse matrix whose blocks are trees and free bodies.
 #include <string.h>
 
-#include "contact/newton.h"
-#include "contact/sparse_kernel.h"
+#include "contact/contact__newton.h"
+#include "contact/contact__sparse_kernel.h"
 
 // ---------------------------------------------------------------- six by six
 
@@ -107,7 +107,7 @@ static bool factor_couplings(usi_problem *p, int32_t tree) {
     bool ok = true;
     for (int32_t k = 0; k < n; k++) {
         const usi_coupling *row = &m->coupling[list[k]];
-        double *z = p->coupled + k * (p->n_var + 1), *x = c->delta;
+        double *z = p->coupled + k * (p->n_var + 1), *x = c->solve.delta;
         for (int32_t i = span.first; i < span.end; i++)
             x[i] = 0;
         for (int32_t i = 0; i < row->n_term; i++)
@@ -128,7 +128,7 @@ static bool factor_couplings(usi_problem *p, int32_t tree) {
 static bool factor_branch(usi_problem *p) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
-    int32_t t = c->members[p->s->first_tree];
+    int32_t t = c->islands.members[p->s->first_tree];
     usi_span span = {m->tree[t].first, m->tree[t].end};
     for (int32_t i = 0; i < p->n_var; i++) {
         p->is_there[i] = m->node[span.first + i].flags & USI_NODE_MASSIVE;
@@ -154,7 +154,7 @@ static bool factor_branch(usi_problem *p) {
 static void solve_branch(usi_problem *p) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
-    int32_t t = c->members[p->s->first_tree];
+    int32_t t = c->islands.members[p->s->first_tree];
     usi_span span = {m->tree[t].first, m->tree[t].end};
     if (!p->is_solved) usi_branch_solve(p, span, set_right_side(p, span));
     p->is_solved = false;
@@ -204,7 +204,7 @@ static void put_tree(const usi_problem *p, double *to, int32_t stride, int32_t t
             int32_t j = m->path[at];
             to[(i - first) * stride + j - first] = to[(j - first) * stride + i - first] = p->c->H[at];
         }
-        to[(i - first) * stride + i - first] += m->armature[i] + p->c->diag[i];
+        to[(i - first) * stride + i - first] += m->armature[i] + p->c->solve.diag[i];
     }
 }
 
@@ -213,8 +213,8 @@ static void add_coupling(usi_problem *p, const usi_coupling *row) {
     double K = usi_coupling_stiffness(p);
     for (int32_t i = 0; i < row->n_term; i++) {
         for (int32_t j = 0; j < row->n_term; j++) {
-            int32_t a = m->node[row->v[i]].tree, b = m->node[row->v[j]].tree, ua = p->c->tree[a].variable,
-                    ub = p->c->tree[b].variable;
+            int32_t a = m->node[row->v[i]].tree, b = m->node[row->v[j]].tree,
+                    ua = p->c->islands.tree[a].variable, ub = p->c->islands.tree[b].variable;
             double *block = usi_sparse_block(p->sparse, ua, ub);
             block[(row->v[i] - m->tree[a].first) * usi_sparse_stride(p->sparse, ub) + row->v[j] -
                   m->tree[b].first] += K * row->factor[i] * row->factor[j];
@@ -234,7 +234,8 @@ static side side_of(const usi_problem *p, int32_t body, usi_row *room) {
     const usi_contacts *c = p->c;
     const us_model *m = c->model;
     const usi_collision_body *at = usi_body_collision_body(p, body);
-    side s = {.unit = c->tree[at->tree].variable, .n = 6, .first = m->tree[at->tree].first, .S = room};
+    side s = {
+        .unit = c->islands.tree[at->tree].variable, .n = 6, .first = m->tree[at->tree].first, .S = room};
     if (m->tree[at->tree].is_free_body) {
         for (int i = 0; i < 6; i++) {
             room[i] = (usi_row){usi_v4_zero(), usi_v4_zero()};
@@ -292,10 +293,10 @@ static bool factor_blocks(usi_problem *p) {
     if (!p->is_clear) usi_sparse_clear(p->sparse);
     p->is_clear = false;
     for (int32_t i = 0; i < p->n_unit; i++) {
-        int32_t t = c->members[p->s->first_tree + i];
+        int32_t t = c->islands.members[p->s->first_tree + i];
         double *to = usi_sparse_block(p->sparse, i, i);
         if (usi_unit_is_free(p, i)) {
-            const usi_free *body = &p->body[c->collision_body[c->carrier_start[t]].body];
+            const usi_free *body = &p->body[c->collide.collision_body[c->carrier_start[t]].body];
             usi_six D = inertia(body->J, body->h);
             usi_store6(to, &D);
         } else {
@@ -361,8 +362,8 @@ static void find_runs(usi_problem *p) {
         usi_run *r = &p->run[p->n_run++];
         *r = (usi_run){.first = i, .a = k->a, .b = k->b_, .is_free = true};
         if (!p->is_free) {
-            if (k->a >= 0) r->a = c->tree[usi_body_collision_body(p, k->a)->tree].variable;
-            if (k->b_ >= 0) r->b = c->tree[usi_body_collision_body(p, k->b_)->tree].variable;
+            if (k->a >= 0) r->a = c->islands.tree[usi_body_collision_body(p, k->a)->tree].variable;
+            if (k->b_ >= 0) r->b = c->islands.tree[usi_body_collision_body(p, k->b_)->tree].variable;
             r->is_free = (r->a < 0 || usi_unit_is_free(p, r->a)) && (r->b < 0 || usi_unit_is_free(p, r->b));
         }
         while (i < p->s->n_block && p->block[i].a == k->a && p->block[i].b_ == k->b_)
@@ -388,8 +389,8 @@ static int32_t find_pairs(usi_problem *p, int32_t (*pair)[2], int32_t most) {
         if (!usi_coupling_in(p, row)) continue;
         for (int32_t i = 0; i < row->n_term; i++) {
             for (int32_t j = 0; j < i && n < most; j++) {
-                pair[n][0] = c->tree[m->node[row->v[i]].tree].variable;
-                pair[n][1] = c->tree[m->node[row->v[j]].tree].variable;
+                pair[n][0] = c->islands.tree[m->node[row->v[i]].tree].variable;
+                pair[n][1] = c->islands.tree[m->node[row->v[j]].tree].variable;
                 n++;
             }
         }
@@ -428,8 +429,9 @@ static bool is_kept(const usi_problem *p, const usi_layout *l) {
 static bool make_sparse(usi_problem *p) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
-    int32_t first = c->members[p->s->first_tree];
-    usi_layout *kept = p->is_free && m->n_coupling == 0 && first < c->n_layout ? &c->layout[first] : NULL;
+    int32_t first = c->islands.members[p->s->first_tree];
+    usi_layout *kept =
+        p->is_free && m->n_coupling == 0 && first < c->solve.n_layout ? &c->solve.layout[first] : NULL;
     size_t most = (size_t)p->s->n_block;
     for (int32_t k = 0; k < m->n_coupling; k++)
         most += (size_t)m->coupling[k].n_term * (size_t)m->coupling[k].n_term / 2;

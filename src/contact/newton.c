@@ -27,8 +27,8 @@
 // the radii are not yet those of the solution, they are renewed once more.
 #include <string.h>
 
-#include "contact/law.h"
-#include "contact/newton.h"
+#include "contact/contact__law.h"
+#include "contact/contact__newton.h"
 
 static const double TOLERANCE = 1e-6;
 // A free body that stands still on the world is balanced better. Kept velocities that balance only to the
@@ -130,7 +130,7 @@ static double dot(int32_t n, const double *a, const double *b) {
     double rest = 0;
     int32_t i = 0;
     for (; i + 4 <= n; i += 4)
-        four += *(const usi_v4_loose *)(a + i) * *(const usi_v4_loose *)(b + i);
+        four += *(const usi_v4_unaligned *)(a + i) * *(const usi_v4_unaligned *)(b + i);
     for (; i < n; i++)
         rest += a[i] * b[i];
     return usi_v4_sum(four) + rest;
@@ -142,8 +142,8 @@ static double squares_over(int32_t n, const double *a, const double *b) {
     double rest = 0;
     int32_t i = 0;
     for (; i + 4 <= n; i += 4)
-        four +=
-            *(const usi_v4_loose *)(a + i) * *(const usi_v4_loose *)(a + i) * *(const usi_v4_loose *)(b + i);
+        four += *(const usi_v4_unaligned *)(a + i) * *(const usi_v4_unaligned *)(a + i) *
+                *(const usi_v4_unaligned *)(b + i);
     for (; i < n; i++)
         rest += a[i] * a[i] * b[i];
     return usi_v4_sum(four) + rest;
@@ -154,14 +154,14 @@ static void spread(usi_problem *p, bool is_step) {
     const usi_contacts *c = p->c;
     for (int32_t k = 0; k < p->n_unit; k++) {
         if (!usi_unit_is_free(p, k))
-            tree_twists(p, c->members[p->s->first_tree + k], is_step ? c->step_v : c->vel);
+            tree_twists(p, c->islands.members[p->s->first_tree + k], is_step ? c->step_v : c->vel);
     }
     for (int32_t i = 0; i < (p->is_free ? p->s->n_body : p->n_hit); i++) {
         const int32_t b = p->is_free ? i : p->hit[i];
         const usi_collision_body *k = usi_body_collision_body(p, b);
         if (c->model->tree[k->tree].is_free_body) {
             if (!is_step) continue;
-            const double *x = p->x + p->unit_start[c->tree[k->tree].variable];
+            const double *x = p->x + p->unit_start[c->islands.tree[k->tree].variable];
             p->step[2 * b] = usi_v4_set(x[0], x[1], x[2]);
             p->step[2 * b + 1] = usi_v4_set(x[3], x[4], x[5]);
             continue;
@@ -213,17 +213,17 @@ static inline void push_bodies(usi_problem *p, const usi_block *k, usi_v4 n, usi
 // impulses there. False when it does not.
 static inline bool stick(usi_block *k, usi_v4 *y, double *G) {
     if (k->law != USI_POINT || k->viscous > 0) return false;
-    const usi_v4 b = *(const usi_v4_loose *)k->b, K_ = *(const usi_v4_loose *)k->K,
+    const usi_v4 b = *(const usi_v4_unaligned *)k->b, K_ = *(const usi_v4_unaligned *)k->K,
                  K = __builtin_shufflevector(K_, K_, 0, 1, 1, 3);
     const usi_v4 g = -(*y + b) * K, square = g * g;
     const double limit = b[3] * g[0];
-    if (!(g[0] > 0 && square[1] + square[2] <= limit * limit)) return false;
+    if (usi_coulomb(g[0], square[1] + square[2], limit) != USI_STICK) return false;
     *y = g;
-    *(usi_v4_loose *)k->g = __builtin_shufflevector(g, usi_v4_all(limit), 0, 1, 2, 4);
+    *(usi_v4_unaligned *)k->g = __builtin_shufflevector(g, usi_v4_all(limit), 0, 1, 2, 4);
     const usi_v4 zero = usi_v4_zero();
-    *(usi_v4_loose *)G = __builtin_shufflevector(K, zero, 0, 5, 6, 7);
-    *(usi_v4_loose *)(G + 4) = zero;
-    *(usi_v4_loose *)(G + 5) = zero;
+    *(usi_v4_unaligned *)G = __builtin_shufflevector(K, zero, 0, 5, 6, 7);
+    *(usi_v4_unaligned *)(G + 4) = zero;
+    *(usi_v4_unaligned *)(G + 5) = zero;
     G[4] = G[8] = K[1];
     return true;
 }
@@ -295,7 +295,7 @@ static inline usi_v4 free_residual(const usi_problem *p, int32_t b, double *x) {
     usi_inertia_times(body->J, body->h, body->w, body->v, &n, &f);
     n -= body->pw + p->force[2 * b];
     f -= body->pv + p->force[2 * b + 1];
-    *(usi_v4_loose *)x = __builtin_shufflevector(n, f, 0, 1, 2, 4);
+    *(usi_v4_unaligned *)x = __builtin_shufflevector(n, f, 0, 1, 2, 4);
     *(loose_pair *)(x + 4) = __builtin_shufflevector(f, f, 1, 2);
     usi_v4 at = n - usi_v4_cross(body->c * (usi_v4){1, 1, 1, 0}, f);
     usi_v4 turn = body->inv_I[0] * usi_v4_lane0(at) + body->inv_I[1] * usi_v4_lane1(at) +
@@ -317,20 +317,20 @@ static double balance(usi_problem *p) {
         return scale > 0 ? sqrt(usi_v4_sum(squares) / scale) : sqrt(usi_v4_sum(squares));
     }
     for (int32_t i = 0; i < p->n_unit; i++) {
-        int32_t t = c->members[p->s->first_tree + i];
+        int32_t t = c->islands.members[p->s->first_tree + i];
         double *x = p->r + p->unit_start[i];
         if (usi_unit_is_free(p, i)) {
-            squares += free_residual(p, c->collision_body[c->carrier_start[t]].body, x);
+            squares += free_residual(p, c->collide.collision_body[c->carrier_start[t]].body, x);
             continue;
         }
         usi_span span = {m->tree[t].first, m->tree[t].end};
         for (int32_t j = span.first; j < span.end; j++) {
-            c->delta[j] = c->vel[j] - p->push->v[j];
-            c->residual[j] = c->push[j];
-            c->diag[j] = 0;
+            c->solve.delta[j] = c->vel[j] - p->push->v[j];
+            c->solve.residual[j] = c->push[j];
+            c->solve.diag[j] = 0;
         }
         if (p->has_moved) {
-            tree_momenta(p, t, c->delta);
+            tree_momenta(p, t, c->solve.delta);
         } else {
             for (int32_t j = span.first; j < span.end; j++)
                 c->dyn->link[j].n = c->dyn->link[j].f = usi_v4_zero();
@@ -345,9 +345,9 @@ static double balance(usi_problem *p) {
             l->n -= p->force[2 * b] + usi_v4_cross(shift, p->force[2 * b + 1]);
         }
         usi_project_forces_of(c->dyn, span, c->turn);
-        usi_joint_rows(c, t, c->vel, c->residual, c->diag);
+        usi_joint_rows(c, t, c->vel, c->solve.residual, c->solve.diag);
         for (int32_t j = span.first; j < span.end; j++)
-            x[j - span.first] = c->turn[j] + m->armature[j] * c->delta[j] - c->residual[j];
+            x[j - span.first] = c->turn[j] + m->armature[j] * c->solve.delta[j] - c->solve.residual[j];
     }
     for (int32_t k = 0; k < m->n_coupling; k++) {
         const usi_coupling *row = &m->coupling[k];
@@ -355,7 +355,8 @@ static double balance(usi_problem *p) {
         double g = coupling_impulse(p, row, c->vel);
         for (int32_t i = 0; i < row->n_term; i++) {
             int32_t t = m->node[row->v[i]].tree;
-            p->r[p->unit_start[c->tree[t].variable] + row->v[i] - m->tree[t].first] -= row->factor[i] * g;
+            p->r[p->unit_start[c->islands.tree[t].variable] + row->v[i] - m->tree[t].first] -=
+                row->factor[i] * g;
         }
     }
     double error = usi_v4_sum(squares);
@@ -385,13 +386,13 @@ static double slope_at(usi_problem *p, double alpha) {
     }
     for (int32_t k = 0; k < p->n_unit; k++) {
         if (usi_unit_is_free(p, k)) continue;
-        int32_t t = c->members[p->s->first_tree + k];
+        int32_t t = c->islands.members[p->s->first_tree + k];
         const usi_tree *tree = &m->tree[t];
         for (int32_t i = tree->first; i < tree->end; i++) {
-            c->residual[i] = c->vel[i] + alpha * c->step_v[i];
-            c->turn[i] = c->diag[i] = 0;
+            c->solve.residual[i] = c->vel[i] + alpha * c->step_v[i];
+            c->turn[i] = c->solve.diag[i] = 0;
         }
-        usi_joint_rows(c, t, c->residual, c->turn, c->diag);
+        usi_joint_rows(c, t, c->solve.residual, c->turn, c->solve.diag);
         for (int32_t i = tree->first; i < tree->end; i++)
             sum -= c->turn[i] * c->step_v[i];
     }
@@ -426,9 +427,9 @@ static void prepare_line(usi_problem *p) {
     }
     p->smooth0 = p->smooth1 = 0;
     for (int32_t i = 0; i < p->n_unit; i++) {
-        int32_t t = c->members[p->s->first_tree + i];
+        int32_t t = c->islands.members[p->s->first_tree + i];
         if (usi_unit_is_free(p, i)) {
-            int32_t b = c->collision_body[c->carrier_start[t]].body;
+            int32_t b = c->collide.collision_body[c->carrier_start[t]].body;
             const usi_free *body = &p->body[b];
             usi_v4 n, f, dn, df;
             usi_inertia_times(body->J, body->h, body->w, body->v, &n, &f);
@@ -474,10 +475,10 @@ static void move(usi_problem *p, double alpha) {
     usi_contacts *c = p->c;
     p->has_moved = true;
     for (int32_t i = 0; i < p->n_unit; i++) {
-        int32_t t = c->members[p->s->first_tree + i];
+        int32_t t = c->islands.members[p->s->first_tree + i];
         if (usi_unit_is_free(p, i)) {
             const double *x = p->x + p->unit_start[i];
-            usi_free *b = &p->body[c->collision_body[c->carrier_start[t]].body];
+            usi_free *b = &p->body[c->collide.collision_body[c->carrier_start[t]].body];
             b->w += alpha * usi_v4_set(x[0], x[1], x[2]);
             b->v += alpha * usi_v4_set(x[3], x[4], x[5]);
             continue;
@@ -506,14 +507,14 @@ static void set_start(usi_problem *p, bool is_ahead) {
     const double h = is_ahead ? c->model->step : 0;
     p->has_moved = is_ahead;
     for (int32_t i = 0; i < p->n_unit; i++) {
-        int32_t t = c->members[p->s->first_tree + i], first = c->model->tree[t].first;
+        int32_t t = c->islands.members[p->s->first_tree + i], first = c->model->tree[t].first;
         const double *a = p->push->a + first;
         if (!usi_unit_is_free(p, i)) {
             for (int32_t j = first; j < c->model->tree[t].end; j++)
                 c->vel[j] = p->push->v[j] + h * p->push->a[j];
             continue;
         }
-        const usi_collision_body *k = &c->collision_body[c->carrier_start[t]];
+        const usi_collision_body *k = &c->collide.collision_body[c->carrier_start[t]];
         usi_free *b = &p->body[k->body];
         usi_v4 w = k->w, v = k->v;
         // The state has the velocity in the body's axes, which have turned since.
@@ -716,8 +717,9 @@ static bool goes_free(usi_problem *p) {
     return true;
 }
 
-// The bodies that blocks act on, and all free ones, where there are trees.
+// The bodies that blocks act on, those of points without rows, and all free ones, where there are trees.
 static void find_hit(usi_problem *p) {
+    const usi_contacts *c = p->c;
     p->n_hit = 0;
     // Marks first, in the place of the list, which never gets ahead of them.
     for (int32_t b = 0; b < p->s->n_body; b++)
@@ -726,6 +728,16 @@ static void find_hit(usi_problem *p) {
         const usi_block *k = &p->block[i];
         if (k->a >= 0) p->hit[k->a] = 1;
         if (k->b_ >= 0) p->hit[k->b_] = 1;
+    }
+    for (int32_t i = 0, touch = -1; i < p->s->n_point && p->s->n_skipped > 0; i++) {
+        const usi_point_now *point = &c->collide.point[c->islands.order[p->s->first_point + i]];
+        if (point->may_press || point->touch == touch) continue;
+        touch = point->touch;
+        const usi_grouped *pair = &c->islands.grouped[touch];
+        const int32_t a = c->collide.collision_body[pair->collision_body_a].body,
+                      b = c->collide.collision_body[pair->collision_body_b].body;
+        if (a >= 0) p->hit[a] = 1;
+        if (b >= 0) p->hit[b] = 1;
     }
     for (int32_t b = 0; b < p->s->n_body; b++) {
         if (p->hit[b]) p->hit[p->n_hit++] = b;
@@ -740,7 +752,7 @@ static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_con
     p->push = push;
     p->sparse = NULL;
     p->holds = p->is_solved = false;
-    char *at = c->work[thread], *end = at + c->work_size;
+    char *at = c->solve.work[thread], *end = at + c->solve.work_size;
     size_t n_unit = (size_t)s->n_tree, n_block = (size_t)s->n_block;
     p->n_unit = s->n_tree;
     p->unit_start = usi_take(&at, (n_unit + 1) * sizeof(int32_t));
@@ -749,8 +761,8 @@ static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_con
     p->is_free = true;
     double mass = 0;
     for (int32_t i = 0; i < s->n_tree; i++) {
-        int32_t t = c->members[s->first_tree + i];
-        c->tree[t].variable = i;
+        int32_t t = c->islands.members[s->first_tree + i];
+        c->islands.tree[t].variable = i;
         p->unit_start[i] = p->n_var;
         p->size[i] = c->model->tree[t].end - c->model->tree[t].first;
         p->n_var += p->size[i];
@@ -768,7 +780,7 @@ static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_con
     p->force = usi_take(&at, 2 * (size_t)s->n_body * sizeof(usi_v4));
     p->step = usi_take(&at, 2 * (size_t)s->n_body * sizeof(usi_v4));
     if (!p->is_free) {
-        int32_t first = c->members[s->first_tree],
+        int32_t first = c->islands.members[s->first_tree],
                 n_coupling = c->coupling_start[first + 1] - c->coupling_start[first];
         p->hit = usi_take(&at, (size_t)s->n_body * sizeof *p->hit);
         p->columns = usi_take(&at, 4 * (size_t)(c->model->n_node + 6) * sizeof(usi_v4));
@@ -776,10 +788,10 @@ static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_con
         p->is_there = usi_take(&at, (size_t)p->n_var * sizeof *p->is_there);
         p->coupled = usi_take(&at, (size_t)n_coupling * (size_t)(p->n_var + 1) * sizeof(double));
     }
-    p->body = &c->body[s->first_body];
-    p->block = &c->block[s->first_block];
-    p->u = c->u + 3 * s->first_block;
-    p->du = c->du + 3 * s->first_block;
+    p->body = &c->solve.body[s->first_body];
+    p->block = &c->rows.block[s->first_block];
+    p->u = c->solve.u + 3 * s->first_block;
+    p->du = c->solve.du + 3 * s->first_block;
     p->at = at;
     p->end = end;
     if (at <= end && !p->is_free) find_hit(p);
@@ -802,12 +814,12 @@ void usi_newton(usi_contacts *c, usi_island *s, const usi_contact_input *push, i
         return;
     }
     for (int32_t i = 0; i < p.n_unit && !p.is_free; i++) {
-        if (!usi_unit_is_free(&p, i)) start_tree(&p, c->members[s->first_tree + i]);
+        if (!usi_unit_is_free(&p, i)) start_tree(&p, c->islands.members[s->first_tree + i]);
     }
     if (!goes_free(&p)) {
-        // Free bodies are there already, unless an impact is solved again.
+        // Free bodies are there already, unless the island is solved again.
         p.has_moved = false;
-        if (!p.is_free || s->n_impact > 0) set_start(&p, false);
+        if (!p.is_free || s->n_impact > 0 || s->is_again) set_start(&p, false);
         if (!solve_exact(&p)) {
             s->is_lagged = true;
             // From where that got to, with the radii of its impulses.
@@ -816,6 +828,6 @@ void usi_newton(usi_contacts *c, usi_island *s, const usi_contact_input *push, i
         }
     }
     for (int32_t i = 0; i < p.n_unit && !p.is_free; i++) {
-        if (!usi_unit_is_free(&p, i)) usi_tree_finish(c, push, c->members[s->first_tree + i]);
+        if (!usi_unit_is_free(&p, i)) usi_tree_finish(c, push, c->islands.members[s->first_tree + i]);
     }
 }

@@ -20,6 +20,7 @@
 // tiles with busy columns is needed as well. When a quiet tile of a bed gets such columns, the ask is made
 // anew before the next step, in which they may be looked at.
 #include "contact/residency.h"
+#include "contact/contact__parts.h"
 
 #include "geom/geom.h"
 #include "soil/deformable.h"
@@ -141,9 +142,9 @@ static us_aabb moved_on(us_aabb box, usi_v4 d) {
 }
 
 static us_aabb carrier_box(const usi_contacts *c, const usi_collision_body *k) {
-    us_aabb all = c->fat[k->first_geom].box;
+    us_aabb all = c->collide.fat[k->first_geom].box;
     for (int32_t g = k->first_geom + 1; g < k->end_geom; g++) {
-        const us_aabb *b = &c->fat[g].box;
+        const us_aabb *b = &c->collide.fat[g].box;
         all.min =
             us_vec3_make(fmin(all.min.x, b->min.x), fmin(all.min.y, b->min.y), fmin(all.min.z, b->min.z));
         all.max =
@@ -180,7 +181,7 @@ us_status usi_residency_ask(usi_contacts *c) {
         // All that is needed before anything that is expected: a tile is in one list.
         for (int pass = 0; pass < 2; pass++) {
             for (int32_t n = 0; n < c->n_collision_body; n++) {
-                const usi_collision_body *k = &c->collision_body[n];
+                const usi_collision_body *k = &c->collide.collision_body[n];
                 bool is_still = c->ghost && k->tree >= 0 && c->ghost[k->tree] == USI_GHOST_STILL;
                 if (k->node < 0 || is_still || k->first_geom == k->end_geom) continue;
                 us_aabb box = carrier_box(c, k);
@@ -205,7 +206,7 @@ us_status usi_residency_look(usi_contacts *c, us_aabb box) {
         usi_pager_begin(c->residency[i].client);
         usi_pager_need(c->residency[i].client, window_under(&c->residency[i], box, RIM));
     }
-    c->is_fat_valid = false;
+    c->collide.is_fat_valid = false;
     return wait_all(c);
 }
 

@@ -2,7 +2,7 @@
 #ifndef USI_CONTACT_RESIDENCY_H
 #define USI_CONTACT_RESIDENCY_H
 
-#include "contact/world.h"
+#include "contact/contact_world.h"
 #include "terrain/pager.h"
 
 // Finds the paged fields among the world's shapes, and the paged maps of their soils, and becomes a client of

@@ -26,11 +26,12 @@
 // will do, and goes on from there to hard contact, by steps that the states can follow; at last with another
 // rho, by which it meets other states on its way.
 //
-// Iterative. Point after point gets its exact answer (local.h) on the true circle, until nothing changes.
+// Iterative. Point after point gets its exact answer (contact__law.h) on the true circle, until nothing
+// changes.
 #include <string.h>
 
 #include "contact/contact.h"
-#include "contact/local.h"
+#include "contact/contact__law.h"
 
 static const double COMPLIANCE =
     1e-6;  // of the mean diagonal: well above rounding through a singular matrix, soon taken out again
@@ -45,8 +46,6 @@ static const double MAX_STRIDE = 32;
 static const double OTHER_RHO = 0.2;
 enum { MAX_HALVES = 5, MAX_PIVOTS = 30, MAX_PROXIMAL = 20, MAX_LATER_PIVOTS = 20, MAX_LEVELS = 80 };
 
-typedef enum point_state { OFF, STICK, SLIP } point_state;
-
 typedef struct circle {
     int32_t n_point;
     size_t wide;               // rows: three per point
@@ -58,7 +57,7 @@ typedef struct circle {
     double *g, *w, *shift;     // wide: impulses; velocities; proximal offset
     double *F, *kept;          // right-hand side; impulses to go back to
     int32_t *row;              // wide: rows in use
-    point_state *state;        // n_point
+    usi_contact_mode *state;   // n_point
 } circle;
 
 size_t usi_rigid_work(int32_t n_point) {
@@ -75,7 +74,7 @@ static circle layout(int32_t n_point, const double *A, const double *b, const do
     s.F = s.shift + wide;
     s.kept = s.F + wide;
     s.row = (int32_t *)(s.kept + wide);
-    s.state = (point_state *)(s.row + wide);
+    s.state = (usi_contact_mode *)(s.row + wide);
     return s;
 }
 
@@ -114,8 +113,8 @@ static trial try_point(const circle *s, size_t p) {
     return t;
 }
 
-static point_state state_of(const trial *t) {
-    return !(t->n > 0) ? OFF : t->length <= t->limit ? STICK : SLIP;
+static usi_contact_mode state_of(const trial *t) {
+    return usi_coulomb(t->n, t->length * t->length, t->limit);
 }
 
 // New states from impulses and velocities; returns the greatest residual of their equations.
@@ -126,8 +125,8 @@ static double pivot_states(circle *s) {
         s->state[p] = state_of(&t);
         double to[3] = {0, 0, 0};
         const double *g = s->g + 3 * p;
-        if (s->state[p] != OFF) {
-            double ratio = s->state[p] == STICK ? 1 : t.limit / t.length;
+        if (s->state[p] != USI_OFF) {
+            double ratio = s->state[p] == USI_STICK ? 1 : t.limit / t.length;
             to[0] = t.n;
             to[1] = ratio * t.t1;
             to[2] = ratio * t.t2;
@@ -143,7 +142,7 @@ static double pivot_states(circle *s) {
 static size_t make_system(circle *s) {
     size_t n = 0;
     for (size_t i = 0; i < s->wide; i++) {
-        if (s->state[i / 3] == OFF)
+        if (s->state[i / 3] == USI_OFF)
             s->g[i] = 0;
         else
             s->row[n++] = (int32_t)i;
@@ -159,7 +158,7 @@ static size_t make_system(circle *s) {
         }
         for (size_t r = 0; r < 3; r++)
             s->F[k + r] = -s->w[i + r];
-        if (s->state[p] == STICK) continue;
+        if (s->state[p] == USI_STICK) continue;
         // gt - mu tau_n e = 0 with e = tau_t / |tau_t|, which turns with tau_t.
         trial t = try_point(s, p);
         const double *g = s->g + i;

@@ -18,7 +18,7 @@
 // there is room for.
 #include <string.h>
 
-#include "contact/world.h"
+#include "contact/contact__parts.h"
 
 enum { MAX_DIRECT = 64, MAX_POINTS = 256, MAX_ROUNDS = 6, MAX_SWEEPS = 500 };
 // The sweeps end when no impulse changes a velocity by more than this, m/s: a ten-millionth of what gravity
@@ -88,19 +88,21 @@ size_t usi_rigid_island_bytes(const us_model *m) {
 // ---------------------------------------------------------------- what is left to others
 
 static int32_t tree_of_body(const problem *p, int32_t body) {
-    return body < 0 ? -1 : p->c->collision_body[p->c->collision_body_of[p->s->first_body + body]].tree;
+    return body < 0
+               ? -1
+               : p->c->collide.collision_body[p->c->islands.collision_body_of[p->s->first_body + body]].tree;
 }
 
 static bool is_in(const problem *p, const usi_coupling *k) {
-    int32_t island = p->c->tree[p->c->model->node[k->v[0]].tree].island;
-    return island >= 0 && &p->c->island[island] == p->s;
+    int32_t island = p->c->islands.tree[p->c->model->node[k->v[0]].tree].island;
+    return island >= 0 && &p->c->islands.island[island] == p->s;
 }
 
 static bool can_do(const problem *p) {
     const us_model *m = p->c->model;
     if (p->s->n_point > MAX_POINTS) return false;
     for (int32_t i = 0; i < p->s->n_block; i++) {
-        const usi_block *k = &p->c->block[p->s->first_block + i];
+        const usi_block *k = &p->c->rows.block[p->s->first_block + i];
         if (k->law != USI_EQUAL) continue;
         int32_t a = tree_of_body(p, k->a), b = tree_of_body(p, k->b_), tree = a >= 0 ? a : b;
         if ((a >= 0 && b >= 0 && a != b) || m->tree[tree].is_free_body) return false;
@@ -117,7 +119,7 @@ static bool can_do(const problem *p) {
 static bool set_up(problem *p, int32_t thread) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
-    char *at = c->work[thread], *end = at + c->work_size;
+    char *at = c->solve.work[thread], *end = at + c->solve.work_size;
     size_t n_node = (size_t)m->n_node, n_point = (size_t)p->s->n_point, row = 3 * n_point, largest = 6;
     p->n_unit = p->s->n_tree;
     p->n_point = p->s->n_point;
@@ -136,11 +138,11 @@ static bool set_up(problem *p, int32_t thread) {
     p->side = take(&at, 2 * n_point * sizeof *p->side);
     if (at > end) return false;
     for (int32_t i = 0; i < p->n_unit; i++) {
-        int32_t t = c->members[p->s->first_tree + i], n = unit_size(m, t);
+        int32_t t = c->islands.members[p->s->first_tree + i], n = unit_size(m, t);
         bool is_free = m->tree[t].is_free_body;
-        c->tree[t].variable = i;
+        c->islands.tree[t].variable = i;
         p->unit[i] = (unit){.tree = t,
-                            .body = is_free ? c->collision_body[c->carrier_start[t]].body : -1,
+                            .body = is_free ? c->collide.collision_body[c->carrier_start[t]].body : -1,
                             .n = n,
                             .first = p->n_var};
         p->n_var += n;
@@ -165,7 +167,8 @@ static bool set_up(problem *p, int32_t thread) {
 static void columns(const problem *p, const usi_block *k, int32_t body, double sign, double *const C[3]) {
     const usi_contacts *c = p->c;
     const us_model *m = c->model;
-    const usi_collision_body *at = &c->collision_body[c->collision_body_of[p->s->first_body + body]];
+    const usi_collision_body *at =
+        &c->collide.collision_body[c->islands.collision_body_of[p->s->first_body + body]];
     if (m->tree[at->tree].is_free_body) {
         for (int j = 0; j < 3; j++) {
             for (int i = 0; i < 3; i++) {
@@ -203,7 +206,7 @@ static void add_loops(problem *p, const unit *u, double *impulse) {
     const us_model *m = p->c->model;
     double *both = p->column, *const C[3] = {p->rows, p->rows + u->n, p->rows + 2 * u->n};
     for (int32_t i = 0; i < p->s->n_block; i++) {
-        const usi_block *k = &p->c->block[p->s->first_block + i];
+        const usi_block *k = &p->c->rows.block[p->s->first_block + i];
         if (k->law != USI_EQUAL || tree_of_body(p, k->a >= 0 ? k->a : k->b_) != u->tree) continue;
         for (int j = 0; j < k->n; j++) {
             for (int32_t x = 0; x < u->n; x++)
@@ -255,7 +258,7 @@ static bool factor(double *L, int32_t n) {
 // x = M^-1 x.
 static void solve(const problem *p, const unit *u, double *x) {
     if (!u->L) {
-        const usi_free *f = &p->c->body[p->s->first_body + u->body];
+        const usi_free *f = &p->c->solve.body[p->s->first_body + u->body];
         usi_v4 c = f->c * (usi_v4){1, 1, 1, 0}, force = usi_v4_set(x[3], x[4], x[5]),
                n = usi_v4_set(x[0], x[1], x[2]) - usi_v4_cross(c, force);
         usi_v4 w =
@@ -290,7 +293,7 @@ static bool free_velocities(problem *p) {
         unit *u = &p->unit[i];
         double *v = p->v + u->first;
         if (!u->L) {
-            const usi_free *f = &c->body[p->s->first_body + u->body];
+            const usi_free *f = &c->solve.body[p->s->first_body + u->body];
             for (int k = 0; k < 3; k++) {
                 v[k] = f->fw[k];
                 v[3 + k] = f->fv[k];
@@ -333,7 +336,7 @@ static bool free_velocities(problem *p) {
 static void find_points(problem *p) {
     int32_t n = 0;
     for (int32_t i = 0; i < p->s->n_block; i++) {
-        usi_block *k = &p->c->block[p->s->first_block + i];
+        usi_block *k = &p->c->rows.block[p->s->first_block + i];
         if (k->law != USI_POINT) {
             k->g[0] = k->g[1] = k->g[2] = 0;  // no torsion or rolling here; loops are in the mass matrix
             continue;
@@ -347,7 +350,7 @@ static void find_points(problem *p) {
         for (int end = 0; end < 2; end++) {
             side *x = &p->side[2 * n + end];
             int32_t body = end ? k->b_ : k->a;
-            x->unit = body < 0 ? -1 : p->c->tree[tree_of_body(p, body)].variable;
+            x->unit = body < 0 ? -1 : p->c->islands.tree[tree_of_body(p, body)].variable;
             if (x->unit >= 0) columns(p, k, body, end ? -1 : 1, x->C);
         }
         n++;
@@ -367,7 +370,7 @@ static double product(const double *a, const double *b, int32_t n) {
 static void make_matrix(problem *p) {
     const int32_t wide = 3 * p->n_point;
     for (int32_t k = 0; k < p->n_point; k++) {
-        const usi_block *block = &p->c->block[p->s->first_block + p->block_of[k]];
+        const usi_block *block = &p->c->rows.block[p->s->first_block + p->block_of[k]];
         for (int j = 0; j < 3; j++)
             p->b[3 * k + j] = block->b[j];
         for (int end = 0; end < 2; end++) {
@@ -442,7 +445,7 @@ static void solve_points(problem *p) {
         return;
     p->s->is_lagged = p->s->is_lagged || is_direct;
     for (int32_t i = 0; is_direct && i < 3 * p->n_point; i++)
-        p->g[i] = p->c->block[p->s->first_block + p->block_of[i / 3]].g[i % 3];
+        p->g[i] = p->c->rows.block[p->s->first_block + p->block_of[i / 3]].g[i % 3];
     p->s->n_iteration +=
         usi_rigid_iterative(p->n_point, p->A, p->b, p->mu, p->g, MAX_SWEEPS, SWEEP_TOLERANCE);
 }
@@ -478,15 +481,15 @@ static void finish(problem *p) {
                 const side *x = &p->side[2 * k + end];
                 if (x->unit >= 0) u += product(x->C[j], p->v + p->unit[x->unit].first, p->unit[x->unit].n);
             }
-            c->block[at].g[j] = p->g[3 * k + j];
-            c->u[3 * at + j] = u;
+            c->rows.block[at].g[j] = p->g[3 * k + j];
+            c->solve.u[3 * at + j] = u;
         }
     }
     for (int32_t i = 0; i < p->n_unit; i++) {
         const unit *u = &p->unit[i];
         const double *v = p->v + u->first;
         if (!u->L) {
-            usi_free *f = &c->body[p->s->first_body + u->body];
+            usi_free *f = &c->solve.body[p->s->first_body + u->body];
             f->w = usi_v4_set(v[0], v[1], v[2]);
             f->v = usi_v4_set(v[3], v[4], v[5]);
             continue;

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "contact/contact__parts.h"
 #include "contact/interaction.h"
 #include "contact/soil.h"
 
@@ -89,16 +90,16 @@ typedef struct usi_pair_now {
 } pair_now;
 
 bool usi_rows_create(usi_contacts *c) {
-    c->pair =
-        usi_arena_alloc(&c->fixed, (size_t)usi_pool_n_thread(c->pool) * sizeof *c->pair, _Alignof(pair_now));
-    return c->pair != NULL;
+    c->rows.pair = usi_arena_alloc(&c->fixed, (size_t)usi_pool_n_thread(c->pool) * sizeof *c->rows.pair,
+                                   _Alignof(pair_now));
+    return c->rows.pair != NULL;
 }
 
 // The rest is set with the first pair.
 void usi_rows_start(usi_contacts *c) {
     for (int32_t i = 0; i < usi_pool_n_thread(c->pool); i++) {
-        pair_now *n = &c->pair[i];
-        n->A = n->B = c->collision_body;
+        pair_now *n = &c->rows.pair[i];
+        n->A = n->B = c->collide.collision_body;
         n->pair = c->model->pair;
         n->is_compliant = false;
         n->fall = c->model->step * c->fall_speed;
@@ -120,11 +121,11 @@ static void set_rows(pair_now *n, double h) {
 static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_state *next,
                        const usi_point_now *p, pair_now *n) {
     const us_model *m = c->model;
-    const usi_touch *t = &c->touch_now[p->touch];
-    const usi_grouped *g = &c->grouped[p->touch];
+    const usi_touch *t = &c->collide.touch_now[p->touch];
+    const usi_grouped *g = &c->islands.grouped[p->touch];
     n->touch = p->touch;
-    const usi_collision_body *A = &c->collision_body[g->collision_body_a],
-                             *B = &c->collision_body[g->collision_body_b];
+    const usi_collision_body *A = &c->collide.collision_body[g->collision_body_a],
+                             *B = &c->collide.collision_body[g->collision_body_b];
     n->A = A;
     n->B = B;
     n->between = A->p - B->p;
@@ -179,7 +180,7 @@ static double turn_stiffness(double tangent, double torsion, double rolling) {
 static void set_turn(const usi_contacts *c, pair_now *n) {
     const double h = c->model->step;
     double stiffness = turn_stiffness(n->law.tangent_stiffness, n->law.torsion, n->law.rolling);
-    double sum = h * stiffness + turn_damping(c, &c->touch_now[n->touch], n->seen.mass, stiffness);
+    double sum = h * stiffness + turn_damping(c, &c->collide.touch_now[n->touch], n->seen.mass, stiffness);
     n->turned = n->touch;
     n->turn_K = h * sum;
     n->turn_R = 1 / n->turn_K;
@@ -248,7 +249,7 @@ static bool ask(const usi_contacts *c, const usi_island *s, const usi_contact_st
                 const usi_point_now *p, usi_v4 u, double un, double memory[US_TOUCH_MEMORY], pair_now *n) {
     const us_model *m = c->model;
     if (p->soil_contact >= 0) {
-        usi_soil_law(c, next, &c->soil_contact[p->soil_contact], &n->seen, un, memory, &n->law);
+        usi_soil_law(c, next, &c->collide.soil_contact[p->soil_contact], &n->seen, un, memory, &n->law);
         n->is_compliant = false;
     } else {
         n->seen.gap = p->gap;
@@ -278,19 +279,22 @@ static inline double offset(const usi_contacts *c, const usi_island *s, const us
 }
 
 // The stretch of a point's spring in the world's axes. While it sticks that is measured between the spring's
-// ends.
-static inline usi_v4 stretch_of(const usi_point_now *p, const usi_anchor *old, const pair_now *n) {
+// ends. out_is_measured: whether it was.
+static inline usi_v4 stretch_of(const usi_point_now *p, const usi_anchor *old, const pair_now *n,
+                                bool *out_is_measured) {
     usi_v4 xi = usi_from_A(n->A, &old->xi);
+    *out_is_measured = false;
     if (old->is_sliding || !is_held(p, old, n->A, n->B)) return xi;
     usi_v4 arc = n->between + usi_from_A(n->A, &old->hold) - usi_to_world(n->B, old->p_B) - xi;
     arc -= p->n * usi_v4_all(usi_v4_dot(arc, p->n));
-    return usi_v4_dot(arc, arc) < MAX_ARC * MAX_ARC ? xi + arc : xi;
+    *out_is_measured = usi_v4_dot(arc, arc) < MAX_ARC * MAX_ARC;
+    return *out_is_measured ? xi + arc : xi;
 }
 
 // What stands in a block side by side is written at once.
 static inline void put_numbers(usi_block *k, usi_v4 b_mu, usi_v4 g_radius, usi_v4 R_viscous,
                                usi_v4 K_limit_rebound) {
-    usi_v4_loose *at = (usi_v4_loose *)(void *)((char *)k + offsetof(usi_block, b));
+    usi_v4_unaligned *at = (usi_v4_unaligned *)(void *)((char *)k + offsetof(usi_block, b));
     at[0] = b_mu;
     at[1] = g_radius;
     at[2] = R_viscous;
@@ -300,7 +304,7 @@ static inline void put_numbers(usi_block *k, usi_v4 b_mu, usi_v4 g_radius, usi_v
 static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const usi_contact_state *now,
                        usi_contact_state *next, pair_now *n, usi_block **at) {
     const double h = c->model->step;
-    const usi_point_now *p = &c->point[i];
+    usi_point_now *p = &c->collide.point[i];
     if (p->touch != n->touch) start_pair(c, s, next, p, n);
     const usi_anchor *old = p->old >= 0 ? &now->anchor[p->old] : &blank;
     usi_anchor *kept = &next->anchor[i];
@@ -308,8 +312,8 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     const bool wants_motion = old->is_sliding || !n->is_compliant || !n->is_plain || p->soil_contact >= 0;
     usi_v4 u = wants_motion ? n->v + usi_v4_cross(n->w, p->p - n->A->p) : usi_v4_zero(), r = p->p - s->O;
     double un = wants_motion ? usi_v4_dot(u, p->n) : 0;
-    usi_soil_contact *wheel = p->soil_contact >= 0 && c->soil_contact[p->soil_contact].is_wheel
-                                  ? &c->soil_contact[p->soil_contact]
+    usi_soil_contact *wheel = p->soil_contact >= 0 && c->collide.soil_contact[p->soil_contact].is_wheel
+                                  ? &c->collide.soil_contact[p->soil_contact]
                                   : NULL;
     memcpy(kept->memory, old->memory, sizeof kept->memory);
     if ((p->soil_contact >= 0 || !n->is_compliant) && !ask(c, s, next, p, u, un, kept->memory, n))
@@ -337,7 +341,12 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     usi_v4 ut = u - p->n * usi_v4_all(un);
     if (old->is_sliding && usi_v4_dot(ut, ut) > STICK_SPEED * STICK_SPEED) mu = law->kinetic_friction;
     // A row that has become stiffer is stretched less by the same force.
-    usi_v4 pull = stretch_of(p, old, n) * usi_v4_all(n->give * old->stiffness), g = usi_from_A(n->A, &old->g);
+    bool is_measured;
+    usi_v4 pull = stretch_of(p, old, n, &is_measured) * usi_v4_all(n->give * old->stiffness),
+           g = usi_from_A(n->A, &old->g);
+    // Sweeps leave impulses that are not those of the velocities: there the stretch follows the impulse.
+    p->is_tied = is_measured & p->is_same & (old->stiffness == law->tangent_stiffness) &
+                 (s->kind == USI_ISLAND_BRANCH || s->kind == USI_ISLAND_BLOCKS);
     usi_v4 b = usi_three_sums((usi_v4){offset(c, s, p, un, n), 0, 0, 0}, pull * n->t, pull * n->s);
     g = usi_three_sums(g * p->n, g * n->t, g * n->s);
     double g0 = g[0] > 0 ? g[0] : 0;
@@ -357,7 +366,7 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     }
     if (law->torsion > 0 || law->rolling > 0) turn_block(c, n, (*at)++, k, usi_from_A(n->A, &old->turn));
     if (wheel && wheel->blend > 0) {
-        wheel->slip_block = (int32_t)(*at - c->block);
+        wheel->slip_block = (int32_t)(*at - c->rows.block);
         usi_soil_slip_block(c, wheel, k, (*at)++);
     }
     return true;
@@ -368,8 +377,8 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
 static void make_loop(usi_contacts *c, const usi_island *s, const usi_loop *l,
                       const int32_t collision_body[2], usi_block **at) {
     const double h = c->model->step, K = 1e6 * s->most_mass;
-    const usi_collision_body *A = &c->collision_body[collision_body[0]],
-                             *B = &c->collision_body[collision_body[1]];
+    const usi_collision_body *A = &c->collide.collision_body[collision_body[0]],
+                             *B = &c->collide.collision_body[collision_body[1]];
     us_pose X_WC = us_pose_mul(A->X_WN, l->X_AC), X_WD = us_pose_mul(B->X_WN, l->X_BD);
     us_vec3 phi = us_vec3_sub(X_WC.p, X_WD.p);
     usi_v4 r = 0.5 * (usi_v4_from(X_WC.p) + usi_v4_from(X_WD.p)) - s->O;
@@ -405,25 +414,61 @@ static void make_loop(usi_contacts *c, const usi_island *s, const usi_loop *l,
 bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next,
                    int32_t thread) {
     const us_model *m = c->model;
-    usi_block *at = &c->block[s->first_block];
-    pair_now *pair = &c->pair[thread];
+    usi_block *at = &c->rows.block[s->first_block];
+    pair_now *pair = &c->rows.pair[thread];
     pair->touch = pair->turned = -1;
     pair->n_impact = 0;
     pair->was_kept = true;
+    s->n_skipped = 0;
     for (int32_t k = 0; k < s->n_point; k++) {
-        if (make_point(c, s, c->order[s->first_point + k], now, next, pair, &at)) continue;
+        const int32_t i = c->islands.order[s->first_point + k];
+        // The rigid solvers take all.
+        if (!c->collide.point[i].may_press && s->kind != USI_ISLAND_RIGID) {
+            s->n_skipped++;
+            continue;
+        }
+        if (make_point(c, s, i, now, next, pair, &at)) continue;
         s->refused = 1 + pair->pair->model;
         return false;
     }
     for (int32_t l = 0; l < m->n_loop; l++) {
         const int32_t *collision_body = &c->loop_carrier[2 * l];
-        int32_t tree = c->collision_body[collision_body[c->collision_body[collision_body[0]].node < 0]].tree;
-        if (&c->island[c->tree[tree].island] == s) make_loop(c, s, &m->loop[l], collision_body, &at);
+        int32_t tree =
+            c->collide.collision_body[collision_body[c->collide.collision_body[collision_body[0]].node < 0]]
+                .tree;
+        if (&c->islands.island[c->islands.tree[tree].island] == s)
+            make_loop(c, s, &m->loop[l], collision_body, &at);
     }
-    s->n_block = (int32_t)(at - &c->block[s->first_block]);
+    s->n_block = (int32_t)(at - &c->rows.block[s->first_block]);
     s->n_impact = pair->n_impact;
     s->was_kept = pair->was_kept;
     return true;
+}
+
+// Where the point is on both bodies.
+static inline void keep_place(const usi_contact_state *now, const usi_point_now *p,
+                              const usi_collision_body *A, const usi_collision_body *B, usi_anchor *a) {
+    if (p->is_same) {
+        const usi_anchor *old = &now->anchor[p->old];
+        a->normal = old->normal;
+        a->p_A = old->p_A;
+        a->p_B = old->p_B;
+    } else {
+        a->normal = usi_to_A(A, p->n);
+        a->p_A = usi_to_A(A, p->p_A - A->p);
+        a->p_B = usi_to_local(B, p->p_B - B->p);
+    }
+    a->feature = p->feature;
+}
+
+void usi_keep_place(const usi_contacts *c, int32_t point, const usi_contact_state *now,
+                    usi_contact_state *next) {
+    const usi_point_now *p = &c->collide.point[point];
+    const usi_grouped *g = &c->islands.grouped[p->touch];
+    usi_anchor *a = &next->anchor[point];
+    *a = blank;
+    keep_place(now, p, &c->collide.collision_body[g->collision_body_a],
+               &c->collide.collision_body[g->collision_body_b], a);
 }
 
 void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now,
@@ -431,16 +476,16 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
     const double h = c->model->step;
     int32_t touch = -1;
     double stiffness = NAN, damping = NAN, sum = 0, stretch = 0;
-    const usi_collision_body *A = c->collision_body, *B = A;
+    const usi_collision_body *A = c->collide.collision_body, *B = A;
     for (int32_t i = 0; i < s->n_block; i++) {
-        const usi_block *k = &c->block[s->first_block + i];
+        const usi_block *k = &c->rows.block[s->first_block + i];
         if (k->point < 0) continue;
-        const usi_point_now *p = &c->point[k->point];
+        const usi_point_now *p = &c->collide.point[k->point];
         usi_anchor *a = &next->anchor[k->point];
         if (p->touch != touch) {
             touch = p->touch;
-            A = &c->collision_body[c->grouped[touch].collision_body_a];
-            B = &c->collision_body[c->grouped[touch].collision_body_b];
+            A = &c->collide.collision_body[c->islands.grouped[touch].collision_body_a];
+            B = &c->collide.collision_body[c->islands.grouped[touch].collision_body_b];
         }
         // b = erp xi / h with erp = h k / (h k + c), so that (h k + c) b / k is the old stretch.
         if (k->law == USI_TURN) {
@@ -460,7 +505,7 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
             stretch = damping / stiffness;
         }
         usi_v4 xi = usi_v4_zero(), g = k->d[0] * usi_v4_all(k->g[0]);
-        const double *u = &c->u[3 * (s->first_block + i)];
+        const double *u = &c->solve.u[3 * (s->first_block + i)];
         bool is_sliding = false;
         if (k->g[0] > 0) {
             // The damper of sliding is not part of the spring.
@@ -472,27 +517,26 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
             g += k->d[1] * usi_v4_all(k->g[1]) + k->d[2] * usi_v4_all(k->g[2]);
             is_sliding = g1 * g1 + g2 * g2 >= limit * limit * (1 - 1e-9);
         }
-        if (p->soil_contact >= 0 && c->soil_contact[p->soil_contact].slip_block >= 0) {
-            const usi_block *slip = &c->block[c->soil_contact[p->soil_contact].slip_block];
+        if (p->soil_contact >= 0 && c->collide.soil_contact[p->soil_contact].slip_block >= 0) {
+            const usi_block *slip = &c->rows.block[c->collide.soil_contact[p->soil_contact].slip_block];
             g += slip->d[0] * usi_v4_all(slip->g[0]) + slip->d[1] * usi_v4_all(slip->g[1]);
         }
         a->xi = usi_to_A(A, xi);
-        // Where the ends are now: the step brings them apart by h u.
-        a->hold =
-            usi_to_A(A, p->p_B - A->p + xi - h * (k->d[1] * usi_v4_all(u[1]) + k->d[2] * usi_v4_all(u[2])));
+        // The ends of the spring. One that sticks stays tied where it was: made anew each step from positions
+        // of a metre, it would wander by their rounding, 1e-16 m a step. Otherwise where they are now: the
+        // step brings them apart by h u.
+        if (p->is_tied && k->g[0] > 0 && k->rebound == 0 && !is_sliding)
+            a->hold = now->anchor[p->old].hold;
+        else
+            a->hold = usi_to_A(A, p->p_B - A->p + xi -
+                                      h * (k->d[1] * usi_v4_all(u[1]) + k->d[2] * usi_v4_all(u[2])));
         a->g = usi_to_A(A, g);
-        if (p->is_same) {
-            const usi_anchor *old = &now->anchor[p->old];
-            a->normal = old->normal;
-            a->p_A = old->p_A;
-            a->p_B = old->p_B;
-        } else {
-            a->normal = usi_to_A(A, p->n);
-            a->p_A = usi_to_A(A, p->p_A - A->p);
-            a->p_B = usi_to_local(B, p->p_B - B->p);
-        }
-        a->feature = p->feature;
+        keep_place(now, p, A, B, a);
         a->is_sliding = is_sliding;
         a->is_kept = s->n_iteration == 0;
+    }
+    for (int32_t i = 0; i < s->n_point && s->n_skipped > 0; i++) {
+        const int32_t point = c->islands.order[s->first_point + i];
+        if (!c->collide.point[point].may_press) usi_keep_place(c, point, now, next);
     }
 }

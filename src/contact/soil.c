@@ -13,6 +13,7 @@
 // takes over, whose limit is that of the soil: a parked rover stays on its slope for ever. What resists
 // rolling acts at rest as a limited torque, in motion as the backward lean.
 #include "contact/soil.h"
+#include "contact/contact__parts.h"
 
 #include "geom/geom.h"
 
@@ -61,14 +62,14 @@ static column column_of(const usi_deformable *bed, double x, double y) {
     v = v < 0 ? 0 : v > bed->n_y - 1 ? bed->n_y - 1 : v;
     int32_t i = u < bed->n_x - 2 ? (int32_t)u : bed->n_x - 2,
             j = v < bed->n_y - 2 ? (int32_t)v : bed->n_y - 2;
-    uint32_t at = usi_deformable_at(bed, i, j);
+    uint32_t at = usi_deformable_column(bed, i, j);
     column k = {{at, at + 1, at + USI_DEFORMABLE_TILE, at + USI_DEFORMABLE_TILE + 1}, u - i, v - j};
     // All in one tile, but at its end.
     if (i % USI_DEFORMABLE_TILE == USI_DEFORMABLE_TILE - 1 ||
         j % USI_DEFORMABLE_TILE == USI_DEFORMABLE_TILE - 1) {
-        k.at[1] = usi_deformable_at(bed, i + 1, j);
-        k.at[2] = usi_deformable_at(bed, i, j + 1);
-        k.at[3] = usi_deformable_at(bed, i + 1, j + 1);
+        k.at[1] = usi_deformable_column(bed, i + 1, j);
+        k.at[2] = usi_deformable_column(bed, i, j + 1);
+        k.at[3] = usi_deformable_column(bed, i + 1, j + 1);
     }
     return k;
 }
@@ -154,20 +155,20 @@ int32_t usi_ground_material(const usi_contacts *c, const usi_contact_state *now,
     const us_model *m = c->model;
     if (!m->geom[geom].has_region) return m->geom[geom].material;
     ground e = ground_of(c, geom);
-    us_vec3 p = to_ground(&e, usi_geom_pose(c, shape, &c->collision_body[c->carrier_of[shape]]).p);
+    us_vec3 p = to_ground(&e, usi_geom_pose(c, shape, &c->collide.collision_body[c->carrier_of[shape]]).p);
     return usi_ground_material_at(m, now, geom, p.x, p.y);
 }
 
 const us_soil *usi_soil_contact_soil(const usi_contacts *c, const usi_contact_state *state,
                                      const usi_soil_contact *k) {
-    return c->model->geom[k->ground].has_soil_map ? &c->soil_here[k - c->soil_contact]
+    return c->model->geom[k->ground].has_soil_map ? &c->collide.soil_here[k - c->collide.soil_contact]
                                                   : &state->soil[k->material];
 }
 
 // Looks at the maps of a ground that has some, where something stands on it.
 static void look_at_maps(usi_contacts *c, const usi_contact_state *now, const usi_soil_contact *k, double x,
                          double y) {
-    us_soil *soil = &c->soil_here[k - c->soil_contact];
+    us_soil *soil = &c->collide.soil_here[k - c->collide.soil_contact];
     *soil = now->soil[k->material];
     usi_soil_map_apply(c->model, k->ground, k->material, x, y, soil);
 }
@@ -183,7 +184,7 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
                           const us_soil *soil, int32_t geom, const double last[US_TOUCH_MEMORY],
                           usi_soil_contact *k) {
     const usi_geom *g = &c->model->geom[geom];
-    const usi_collision_body *B = &c->collision_body[c->carrier_of[geom]];
+    const usi_collision_body *B = &c->collide.collision_body[c->carrier_of[geom]];
     us_pose X_WS = usi_geom_pose(c, geom, B);
     us_vec3 p = to_ground(e, X_WS.p), axle = turn_to_ground(e, us_quat_rotate(X_WS.q, us_vec3_make(0, 0, 1)));
     // Level directions first: along the wheel, and to its left.
@@ -194,7 +195,7 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
                                .width = 2 * (g->geom.size[1] + g->geom.radius),
                                .grouser_height = tread->grouser_height,
                                .n_grouser = tread->n_grouser};
-    double r = us_soil_radius(&k->wheel), b = k->wheel.width;
+    double r = us_soil_wheel_radius(&k->wheel), b = k->wheel.width;
     double reach = clamp(sqrt(2 * r * fmax(last[1], 0)), 0.15 * r, 0.7 * r);
     us_vec3 n = us_vec3_make(0, 0, 1);
     if (e->g->geom.kind == US_GEOM_HEIGHT_FIELD) {
@@ -223,7 +224,8 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
     k->spin = usi_v4_dot(turn_to_world(e, axle), B->w);
     // One that stands meets the soil that it came to, whichever way it trembles: behind it is its own rut.
     bool is_still = fmax(fabs(k->vx), fabs(r * k->spin)) < ROLL;
-    k->way = is_still && last[0] != 0 ? last[0] : us_soil_slip(&k->wheel, k->vx, k->vy, k->spin).forward;
+    k->way =
+        is_still && last[0] != 0 ? last[0] : us_soil_wheel_slip(&k->wheel, k->vx, k->vy, k->spin).forward;
     double below = 0, pressed = 0;
     for (int i = 0; i < 4; i++) {
         // Beyond the columns that it has pressed itself.
@@ -239,8 +241,8 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
         below += 0.25 * us_vec3_dot(us_vec3_make(p.x - x, p.y - y, p.z - height), n);
     }
     // A bed shows how deep the soil was pressed: without its load it has come up a little.
-    k->sinkage = r - below + (pressed > 0 ? pressed - us_soil_rut(soil, b, pressed) : 0);
-    k->load = (us_soil_load){pressed, us_vec3_norm(c->model->gravity)};
+    k->sinkage = r - below + (pressed > 0 ? pressed - us_soil_rut_depth(soil, b, pressed) : 0);
+    k->load = (us_soil_history){pressed, us_vec3_norm(c->model->gravity)};
     return true;
 }
 
@@ -252,24 +254,25 @@ static double step_between(double x, double low, double high) {
 // The forces of a wheel and their slopes, and what an ordinary point would say in its place.
 static void wheel_law(usi_soil_contact *k, const us_soil *soil, bool is_trial, double normal_velocity,
                       us_touch_law *law) {
-    double r = us_soil_radius(&k->wheel), rim = r * k->spin, g = k->load.gravity;
+    double r = us_soil_wheel_radius(&k->wheel), rim = r * k->spin, g = k->load.gravity;
     double speed = fmax(fabs(rim), sqrt(k->vx * k->vx + k->vy * k->vy));
     // What hardly moves has no slip: its share fades out with the rest.
     k->blend = is_trial ? 0 : step_between(speed, REST, ROLL);
-    k->reaction = us_soil_react_faded(soil, &k->wheel, k->load, k->sinkage, k->vx, k->vy, k->spin, k->blend);
+    k->reaction =
+        us_soil_wheel_reaction_faded(soil, &k->wheel, k->load, k->sinkage, k->vx, k->vy, k->spin, k->blend);
     const us_vec3 f = k->reaction.force;
     // Sunk deeper than the model goes the wheel is carried by more than the rim.
     double dh = 1e-6 + 1e-3 * k->sinkage;
-    double deeper =
-        us_soil_react_faded(soil, &k->wheel, k->load, k->sinkage + dh, k->vx, k->vy, k->spin, k->blend)
-            .force.z;
+    double deeper = us_soil_wheel_reaction_faded(soil, &k->wheel, k->load, k->sinkage + dh, k->vx, k->vy,
+                                                 k->spin, k->blend)
+                        .force.z;
     double stiff = fmax((deeper - f.z) / dh, fmax(f.z, 1) / r);
     double fz = fmax(f.z, 0) + (k->reaction.parts.is_buried ? stiff * (k->sinkage - 0.95 * r) : 0);
     // How the shear falls as the rim goes faster over the soil.
     double dv = 0.02 * fmax(speed, REST), sign = k->reaction.slip.forward;
-    double less =
-        us_soil_react_faded(soil, &k->wheel, k->load, k->sinkage, k->vx + sign * dv, k->vy, k->spin, k->blend)
-            .moment.y;
+    double less = us_soil_wheel_reaction_faded(soil, &k->wheel, k->load, k->sinkage, k->vx + sign * dv, k->vy,
+                                               k->spin, k->blend)
+                      .moment.y;
     double shear = k->reaction.moment.y / r, along = sign * (k->reaction.moment.y - less) / (r * dv);
     k->drag[0] = fmax(fmax(along, fabs(shear) / 10), 1e-3);
     double isotropic = soil->lateral == US_LATERAL_ISHIGAMI
@@ -298,7 +301,7 @@ static void wheel_law(usi_soil_contact *k, const us_soil *soil, bool is_trial, d
 }
 
 void usi_soil_tilt(const usi_contacts *c, const usi_island *s, const usi_soil_contact *k, usi_block *point) {
-    double r = us_soil_radius(&k->wheel), shear = k->reaction.moment.y / r,
+    double r = us_soil_wheel_radius(&k->wheel), shear = k->reaction.moment.y / r,
            lean = k->blend * (k->reaction.force.x - shear);
     double upright = sqrt(fmax(k->force * k->force - lean * lean, 0));
     usi_v4 d = k->force > 0 ? (k->up * upright + k->ahead * lean) * (1 / k->force) : k->up,
@@ -315,7 +318,7 @@ void usi_soil_tilt(const usi_contacts *c, const usi_island *s, const usi_soil_co
 
 void usi_soil_slip_block(const usi_contacts *c, const usi_soil_contact *k, const usi_block *point,
                          usi_block *out) {
-    double h = c->model->step, r = us_soil_radius(&k->wheel), shear = k->reaction.moment.y / r;
+    double h = c->model->step, r = us_soil_wheel_radius(&k->wheel), shear = k->reaction.moment.y / r;
     const double force[2] = {shear, k->reaction.force.y}, u[2] = {k->vx - r * k->spin, k->vy};
     *out = (usi_block){.law = USI_EQUAL, .n = 2, .a = point->a, .b_ = point->b_, .point = -1};
     for (int j = 0; j < 2; j++) {
@@ -403,8 +406,9 @@ static void place_foot(const usi_contacts *c, const usi_contact_state *now, cons
     double pressed = e->bed ? pressed_in(e->bed, column_of(e->bed, bottom.x, bottom.y)) : 0,
            fresh = usi_surface_at(e->g, e->bed, bottom.x, bottom.y) + pressed;
     if (p->old >= 0) {
-        us_vec3 was = to_ground(e, usi_v4_vec3(c->collision_body[0].p +
-                                               usi_to_world(&c->collision_body[0], now->anchor[p->old].p_A)));
+        us_vec3 was =
+            to_ground(e, usi_v4_vec3(c->collide.collision_body[0].p +
+                                     usi_to_world(&c->collide.collision_body[0], now->anchor[p->old].p_A)));
         double dx = bottom.x - was.x, dy = bottom.y - was.y,
                share = fmin(1, sqrt(dx * dx + dy * dy) / length);
         double kept = was.z + usi_ground_at(e->g, bottom.x, bottom.y) - usi_ground_at(e->g, was.x, was.y);
@@ -434,10 +438,11 @@ static usi_point_now *add_point(usi_contacts *c, usi_touch *t, uint64_t feature,
     p->feature = feature;
     p->old = -1;
     p->is_same = false;
-    p->touch = c->n_touch;
-    p->soil_contact = c->n_soil_contact;
-    *out_sunk = &c->soil_contact[c->n_soil_contact++];
-    **out_sunk = (usi_soil_contact){.point = (int32_t)(p - c->point),
+    p->may_press = true;
+    p->touch = c->collide.n_touch;
+    p->soil_contact = c->collide.n_soil_contact;
+    *out_sunk = &c->collide.soil_contact[c->collide.n_soil_contact++];
+    **out_sunk = (usi_soil_contact){.point = (int32_t)(p - c->collide.point),
                                     .geom = t->geom_b,
                                     .ground = t->geom_a,
                                     .material = t->material,
@@ -447,8 +452,8 @@ static usi_point_now *add_point(usi_contacts *c, usi_touch *t, uint64_t feature,
 }
 
 static void take_back(usi_contacts *c, usi_touch *t) {
-    c->n_point--;
-    c->n_soil_contact--;
+    c->collide.n_point--;
+    c->collide.n_soil_contact--;
     c->error_count--;
     t->n--;
 }
@@ -477,7 +482,7 @@ static bool add_foot(usi_contacts *c, const usi_contact_state *now, const usi_to
     place_foot(c, now, e, p, bottom, length);
     k->sinkage = -p->gap;
     *out = k;
-    if (p->gap > c->grow[t->geom_b]) {
+    if (p->gap > c->collide.grow[t->geom_b]) {
         take_back(c, t);
         return false;
     }
@@ -522,8 +527,9 @@ static us_quat turn_to_slope(us_pose X_GS, us_vec3 n) {
 static void find_feet(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t,
                       const ground *e) {
     const us_geom *g = &c->model->geom[t->geom_b].geom;
-    us_pose X_GS = us_pose_mul(us_pose_inverse(e->X_WG),
-                               usi_geom_pose(c, t->geom_b, &c->collision_body[c->carrier_of[t->geom_b]]));
+    us_pose X_GS =
+        us_pose_mul(us_pose_inverse(e->X_WG),
+                    usi_geom_pose(c, t->geom_b, &c->collide.collision_body[c->carrier_of[t->geom_b]]));
     us_aabb box = us_geom_box(g, X_GS);
     double wide = box.max.x - box.min.x, deep = box.max.y - box.min.y, cx = 0.5 * (box.min.x + box.max.x),
            cy = 0.5 * (box.min.y + box.max.y);
@@ -569,8 +575,8 @@ void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_to
         static const double nothing[US_TOUCH_MEMORY];
         const double *last = p->old >= 0 ? now->anchor[p->old].memory : nothing;
         if (e.g->has_soil_map) {
-            us_vec3 hub =
-                to_ground(&e, usi_geom_pose(c, t->geom_b, &c->collision_body[c->carrier_of[t->geom_b]]).p);
+            us_vec3 hub = to_ground(
+                &e, usi_geom_pose(c, t->geom_b, &c->collide.collision_body[c->carrier_of[t->geom_b]]).p);
             look_at_maps(c, now, k, hub.x, hub.y);
         }
         if (look_at_wheel(c, &e, &m->material[g->material], usi_soil_contact_soil(c, now, k), t->geom_b, last,
@@ -578,21 +584,21 @@ void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_to
             us_vec3 hub = to_ground(&e, usi_v4_vec3(k->hub));
             k->is_wheel = 1;
             p->n = -k->up;
-            p->p = p->p_A = p->p_B = k->hub - k->up * us_soil_radius(&k->wheel);
+            p->p = p->p_A = p->p_B = k->hub - k->up * us_soil_wheel_radius(&k->wheel);
             p->gap = -k->sinkage;
-            if (p->gap > c->grow[t->geom_b] || !is_over(e.g, hub.x, hub.y)) take_back(c, t);
+            if (p->gap > c->collide.grow[t->geom_b] || !is_over(e.g, hub.x, hub.y)) take_back(c, t);
             return;
         }
         take_back(c, t);
     }
     if (is_same_place && before->n > 0 && now->anchor[before->first].feature != WHEEL_FEATURE) {
-        int32_t first = c->n_point;
+        int32_t first = c->collide.n_point;
         usi_reuse_points(c, now, before, t);
-        for (int32_t i = first; i < c->n_point; i++) {
-            usi_point_now *p = &c->point[i];
+        for (int32_t i = first; i < c->collide.n_point; i++) {
+            usi_point_now *p = &c->collide.point[i];
             const double kept = now->anchor[p->old].memory[1];
-            p->soil_contact = c->n_soil_contact;
-            c->soil_contact[c->n_soil_contact++] =
+            p->soil_contact = c->collide.n_soil_contact;
+            c->collide.soil_contact[c->collide.n_soil_contact++] =
                 (usi_soil_contact){.point = i,
                                    .geom = t->geom_b,
                                    .ground = t->geom_a,
@@ -605,7 +611,7 @@ void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_to
                                    .sinkage = -p->gap};
             if (!e.g->has_soil_map) continue;
             us_vec3 bottom = to_ground(&e, usi_v4_vec3(p->p_B));
-            look_at_maps(c, now, &c->soil_contact[c->n_soil_contact - 1], bottom.x, bottom.y);
+            look_at_maps(c, now, &c->collide.soil_contact[c->collide.n_soil_contact - 1], bottom.x, bottom.y);
         }
         return;
     }

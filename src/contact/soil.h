@@ -14,7 +14,7 @@
 #ifndef USI_CONTACT_SOIL_H
 #define USI_CONTACT_SOIL_H
 
-#include "contact/world.h"
+#include "contact/contact_world.h"
 #include "soil/deformable.h"
 
 // Finds the points of a shape in a ground of soil: into the step's list, and their places in `sunk`.

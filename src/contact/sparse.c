@@ -27,12 +27,12 @@
 #include <string.h>
 
 #include "contact/contact.h"
-#include "contact/sparse_kernel.h"
+#include "contact/contact__sparse_kernel.h"
 
 enum { MAX_ROWS = (1 << 20) - 1 };  // rows of all units: what the keys of the ordering hold
 
 typedef struct column {
-    double *D;        // diagonal block; factored: see sparse_kernel.h (of size 6: by columns)
+    double *D;        // diagonal block; factored: see contact__sparse_kernel.h (of size 6: by columns)
     double *inv, *x;  // 1/d, and the unit's part of the padded vector
     int32_t size, stride;
     int32_t first, end;  // its blocks beside the diagonal

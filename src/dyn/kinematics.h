@@ -182,10 +182,10 @@ static inline void usi_link_force(usi_link *k) {
     usi_v4 angular = k->J[0] * w[0] + k->J[1] * w[1] + k->J[2] * w[2] + usi_v4_cross(h, k->v),
            linear = mass * k->v - usi_v4_cross(h, k->w);
     k->n = k->J[0] * a[0] + k->J[1] * a[1] + k->J[2] * a[2] +
-           usi_v4_rotate_lanes(usi_v4_cross_unturned(h, k->av) + usi_v4_cross_unturned(k->w, angular) +
-                               usi_v4_cross_unturned(k->v, linear));
+           usi_v4_rotate_lanes(usi_v4_cross_rotated(h, k->av) + usi_v4_cross_rotated(k->w, angular) +
+                               usi_v4_cross_rotated(k->v, linear));
     k->f = mass * k->av +
-           usi_v4_rotate_lanes(usi_v4_cross_unturned(k->w, linear) - usi_v4_cross_unturned(h, k->aw));
+           usi_v4_rotate_lanes(usi_v4_cross_rotated(k->w, linear) - usi_v4_cross_rotated(h, k->aw));
 }
 
 static inline void usi_link_massless(usi_link *k) {

@@ -1,34 +1,31 @@
 // Broad phase: a sweep along x for few boxes, and for many a hashed grid with one level per power of two of
 // size, built anew at each call.
 //
-// The sweep. Boxes are put in buckets by their min.x. A box can overlap only those behind it whose bucket is
+// The sweep. Boxes are put in buckets by their min.x. A box can overlap only those after it whose bucket is
 // no later than that of its max.x: one run, compared eight at a time as floats that are rounded outwards;
 // what passes is compared exactly. A thousand boxes in a cube have some ninety to compare with each, a dozen
 // instructions of eight; ten thousand have four hundred, and then the grid is quicker.
 //
-// The grid.
-// Each box has a level k, the smallest with 2^k m > its longest side, and lies in one cell of that level's
-// grid, the cell of its min corner. Two boxes of the same level that overlap then lie in the same cell or in
-// neighbouring ones:
+// The grid. Each box has a level k, the smallest with 2^k m > its longest side, and lies in one cell of that
+// level's grid, the cell of its min corner. Two boxes of the same level that overlap then lie in the same
+// cell or in neighbouring ones:
 //
-//         +------+------+------+        A in the middle cell looks at itself (entries behind it), and at half
-//         of the neighbours: |  +   |  +   |  +   |  y+1   those marked + and the nine of the layer z+1. The
-//         other half finds A. Cells that A's max
-//         +------+------+------+        corner does not reach cannot hold a min corner of a box that
-//         overlaps: they are skipped. |      |  A   |  +   |  y
-//         +------+------+------+        A box of level k looks also at all coarser levels c, at the cells
-//         from |      |      |      |  y-1   floor(min / 2^c) - 1 to floor(max / 2^c): two or three on each
-//         axis.
+//         +------+------+------+        A in the middle cell is compared with the entries after it in its own
+//         |  +   |  +   |  +   |  y+1   cell, and with half of the neighbours: those marked + and the nine of
+//         +------+------+------+        the layer z+1. The other half finds A. Cells that A's max corner does
+//         |      |  A   |  +   |  y     not reach cannot hold a min corner of a box that overlaps: skipped.
 //         +------+------+------+
-//           x-1     x     x+1
+//         |      |      |      |  y-1   A box of level k is compared also with all coarser levels c, in the
+//         +------+------+------+        cells from floor(min / 2^c) - 1 to floor(max / 2^c): two or three on
+//           x-1     x     x+1           each axis.
 //
-// The cells of one row (y, z, level) are kept side by side: bucket = (hash of the row + x) mod M. So the
-// boxes of three neighbouring cells are one run in an array sorted by bucket, and a whole look around takes
-// five runs. Rows that fall on the same buckets are told apart by the row's key, which every entry carries;
+// The cells of one row (y, z, level) are stored side by side: bucket = (hash of the row + x) mod M. So the
+// boxes of three neighbouring cells are one run in an array sorted by bucket, and all neighbours are five
+// runs. Rows that fall on the same buckets are distinguished by the row's key, which every entry carries;
 // cells of one row M apart by the boxes themselves.
 //
 // Boxes that are infinite, or of a level with few boxes, are tested against all others. Small levels are
-// first merged into the next coarser one, where any smaller box is welcome.
+// first merged into the next coarser one, which takes any smaller box.
 //
 // Pairs come out in the order of the buckets; counting sorts put them into the order (a, b).
 //
@@ -44,18 +41,18 @@ enum {
     LEVEL_MAX = 40,   // 2^40 m: larger boxes are tested against all
     N_LEVEL = LEVEL_MAX - LEVEL_MIN + 1,
     LARGE = N_LEVEL,  // "level" of the boxes that are tested against all
-    SWEEP = 1500,     // up to so many boxes are swept
+    SWEEP = 1500,     // maximum number of boxes that are swept
     N_SIDE = 6,       // of a box
-    FEW = 16,  // a level with at most so many boxes is not worth a look from all smaller ones (27 cells each)
+    FEW = 16,         // a level with no more boxes does not pay for a lookup of 27 cells by each smaller box
 };
 
-// What a look at a cell needs to know of a box, in one cache line.
-typedef struct entry {
+// Box as it is stored in a cell, in one cache line.
+typedef struct box_entry {
     us_vec3 min, max;
     uint64_t row;  // level and the cell's y, z, 28 bits each: rows further apart than that do not touch
     int32_t id;    // index of the box
     uint32_t bucket;
-} entry;
+} box_entry;
 
 struct usi_broad {
     us_allocator allocator;
@@ -64,8 +61,8 @@ struct usi_broad {
     int64_t max_pair;
     int32_t *partner_start;   // n_body + 1: excluded partners of a body, those of larger number
     int32_t *partner;         // ascending within a body
-    entry *sorted;            // max_box, by bucket
-    entry *unsorted;          // max_box; the large ones at the end
+    box_entry *sorted;        // max_box, by bucket
+    box_entry *unsorted;      // max_box; the large ones at the end
     uint32_t *start;          // buckets + 3
     int32_t *count;           // max_box + 1
     usi_broad_pair *pair[2];  // max_pair each
@@ -154,7 +151,8 @@ us_status usi_broad_create(const usi_broad_def *def, usi_broad **out_broad, us_e
     size_t size = sizeof(usi_broad), n_box = (size_t)def->max_box, n_pair = (size_t)def->max_pair;
     size_t partner_start = usi_carve(&size, (size_t)def->n_body + 1, sizeof(int32_t));
     size_t partner = usi_carve(&size, (size_t)def->n_excluded, sizeof(int32_t));
-    size_t sorted = usi_carve(&size, n_box, sizeof(entry)), unsorted = usi_carve(&size, n_box, sizeof(entry));
+    size_t sorted = usi_carve(&size, n_box, sizeof(box_entry)),
+           unsorted = usi_carve(&size, n_box, sizeof(box_entry));
     size_t start = usi_carve(&size, (size_t)bucket_count(def->max_box) + 3, sizeof(uint32_t));
     size_t count = usi_carve(&size, n_box + 1, sizeof(int32_t));
     size_t pair0 = usi_carve(&size, n_pair, sizeof(usi_broad_pair)),
@@ -174,8 +172,8 @@ us_status usi_broad_create(const usi_broad_def *def, usi_broad **out_broad, us_e
                          def->max_pair,
                          (int32_t *)(block + partner_start),
                          (int32_t *)(block + partner),
-                         (entry *)(block + sorted),
-                         (entry *)(block + unsorted),
+                         (box_entry *)(block + sorted),
+                         (box_entry *)(block + unsorted),
                          (uint32_t *)(block + start),
                          (int32_t *)(block + count),
                          {(usi_broad_pair *)(block + pair0), (usi_broad_pair *)(block + pair1)},
@@ -195,14 +193,14 @@ void usi_broad_destroy(usi_broad *broad) {
 
 // ---------------------------------------------------------------- cells
 
-static us_status refuse(const usi_broad_box *b, int32_t i, int32_t n_body, us_error *err) {
+static us_status fail_box(const usi_broad_box *b, int32_t i, int32_t n_body, us_error *err) {
     if (b->body < 0 || b->body >= n_body) {
         return us_error_set(err, US_ERR_VALUE, NULL, "number bodies from 0 to n_body - 1",
                             "box %d belongs to body %d, of %d", i, b->body, n_body);
     }
     return us_error_set(err, US_ERR_VALUE, NULL,
                         "a NaN here is a pose that diverged; min must not exceed max",
-                        "box %d is not a box: min %g %g %g, max %g %g %g", i, b->box.min.x, b->box.min.y,
+                        "invalid box %d: min %g %g %g, max %g %g %g", i, b->box.min.x, b->box.min.y,
                         b->box.min.z, b->box.max.x, b->box.max.y, b->box.max.z);
 }
 
@@ -228,7 +226,7 @@ static double cells_per_metre(int32_t level) {
     return x;
 }
 
-// floor(x / cell), kept where a 64-bit number can hold it. Monotonic, which is all that is asked far away.
+// floor(x / cell), kept where a 64-bit number can hold it. Monotonic, which is all that is needed far away.
 static int64_t cell_of(double x, double per_cell) {
     double c = floor(x * per_cell);
     c = c > 0x1p60 ? 0x1p60 : c < -0x1p60 ? -0x1p60 : c;
@@ -266,21 +264,21 @@ static void choose_grids(const int32_t *n_of_level, int32_t *grid) {
 
 // ---------------------------------------------------------------- pairs
 
-typedef struct search {
+typedef struct pair_search {
     const usi_broad *broad;
     const usi_broad_box *boxes;
     uint32_t mask;    // buckets - 1
     int64_t n, room;  // pairs found, pairs that fit
     usi_broad_pair *out;
-} search;
+} pair_search;
 
-static inline bool overlap(const entry *a, const entry *b) {
+static inline bool overlap(const box_entry *a, const box_entry *b) {
     return (a->min.x <= b->max.x) & (b->min.x <= a->max.x) & (a->min.y <= b->max.y) & (b->min.y <= a->max.y) &
            (a->min.z <= b->max.z) & (b->min.z <= a->max.z);
 }
 
-// Two boxes overlap: are they meant to?
-static void add_pair(search *s, int32_t i, int32_t j) {
+// Adds a pair of overlapping boxes, unless their groups, masks, bodies or an exclusion forbid it.
+static void add_pair(pair_search *s, int32_t i, int32_t j) {
     const usi_broad_box *A = &s->boxes[i], *B = &s->boxes[j];
     if (!(A->group & B->mask) || !(B->group & A->mask) || A->body == B->body) return;
     if (s->broad->n_excluded > 0 && is_excluded(s->broad, A->body, B->body)) return;
@@ -288,18 +286,18 @@ static void add_pair(search *s, int32_t i, int32_t j) {
     s->n++;
 }
 
-// Runs of the sorted entries that a box has to be compared with: collected first, so that memory is asked for
-// all of them at once.
-typedef struct runs {
+// Runs of the sorted entries that a box has to be compared with: collected first, so that their loads
+// overlap.
+typedef struct bucket_runs {
     int32_t n;
     struct {
         uint32_t first, end;
         uint64_t row;
     } run[2 * 9];
-} runs;
+} bucket_runs;
 
-// Written down always and kept when it is wanted: whether it is, is hard to guess for a processor.
-static inline void add_run(runs *r, uint64_t row, uint32_t first, uint32_t end, bool is_wanted) {
+// Appends a run without a branch, which the processor could not predict: always written, counted if wanted.
+static inline void add_run(bucket_runs *r, uint64_t row, uint32_t first, uint32_t end, bool is_wanted) {
     r->run[r->n].first = first;
     r->run[r->n].end = end;
     r->run[r->n].row = row;
@@ -307,7 +305,8 @@ static inline void add_run(runs *r, uint64_t row, uint32_t first, uint32_t end, 
 }
 
 // The cells x .. x + n - 1 of a row, n at most 3: one run of entries, or two where the buckets wrap.
-static inline void add_cells(const search *s, runs *r, uint64_t row, int64_t x, uint32_t n, bool is_wanted) {
+static inline void add_cells(const pair_search *s, bucket_runs *r, uint64_t row, int64_t x, uint32_t n,
+                             bool is_wanted) {
     const uint32_t *start = s->broad->start;
     uint32_t first = bucket_of(row, x, s->mask), end = first + n;
     if (end <= s->mask + 1) {
@@ -325,33 +324,33 @@ typedef struct bounds {
     usi_v4 min, max;
 } bounds;
 
-static inline bounds bounds_of(const entry *a) {
+static inline bounds bounds_of(const box_entry *a) {
     return (bounds){{a->min.x, a->min.y, a->min.z, -INFINITY}, {a->max.x, a->max.y, a->max.z, INFINITY}};
 }
 
-static inline bool overlaps(const bounds *a, const entry *b) {
+static inline bool overlaps(const bounds *a, const box_entry *b) {
     usi_v4 low, high;
-    memcpy(&low, (const char *)b + offsetof(entry, min), sizeof low);
-    memcpy(&high, (const char *)b + offsetof(entry, max), sizeof high);
+    memcpy(&low, (const char *)b + offsetof(box_entry, min), sizeof low);
+    memcpy(&high, (const char *)b + offsetof(box_entry, max), sizeof high);
     usi_v4i apart = (a->min > high) | (low > a->max);
     return ((apart[0] | apart[1]) | (apart[2] | apart[3])) == 0;
 }
 
-static void add_found(search *s, int32_t i, const int32_t *found, int32_t n) {
+static void add_found(pair_search *s, int32_t i, const int32_t *found, int32_t n) {
     // Every entry below n has been written; the analyzer does not follow the sum of outcomes that n is.
     for (int32_t k = 0; k < n; k++)
         add_pair(s, i, found[k]);  // NOLINT(clang-analyzer-core.CallAndMessage)
 }
 
-// Compares without branches that depend on the outcome, which is anybody's guess: each candidate is written
-// down, and stays when it overlaps.
-static void look_at(search *s, const entry *a, const runs *r) {
+// Compares a box with runs of entries, without branches that depend on the outcome: each candidate is
+// written, and counted if it overlaps.
+static void compare_runs(pair_search *s, const box_entry *a, const bucket_runs *r) {
     enum { BATCH = 64 };
     int32_t found[BATCH], n = 0;
     const bounds at = bounds_of(a);
     for (int32_t k = 0; k < r->n; k++) {
         uint64_t row = r->run[k].row;
-        const entry *b = s->broad->sorted + r->run[k].first, *end = s->broad->sorted + r->run[k].end;
+        const box_entry *b = s->broad->sorted + r->run[k].first, *end = s->broad->sorted + r->run[k].end;
         for (; b < end; b++) {
             found[n] = b->id;
             n += (b->row == row) & overlaps(&at, b);
@@ -364,12 +363,12 @@ static void look_at(search *s, const entry *a, const runs *r) {
     add_found(s, a->id, found, n);
 }
 
-// Neighbours of the same level: what follows in its own cell, and half of the cells around.
-static void look_around(search *s, const entry *a, int32_t level, double per_cell) {
+// Pairs with neighbours of the same level: what follows in its own cell, and half of the cells around.
+static void find_neighbours(pair_search *s, const box_entry *a, int32_t level, double per_cell) {
     int64_t x = cell_of(a->min.x, per_cell), y = cell_of(a->min.y, per_cell), z = cell_of(a->min.z, per_cell);
     bool reaches_x = cell_of(a->max.x, per_cell) > x, reaches_y = cell_of(a->max.y, per_cell) > y,
          reaches_z = cell_of(a->max.z, per_cell) > z;
-    runs r;
+    bucket_runs r;
     r.n = 0;
     add_run(&r, a->row, (uint32_t)(a - s->broad->sorted) + 1, s->broad->start[a->bucket + 1], true);
     add_cells(s, &r, a->row, x + 1, 1, reaches_x);
@@ -378,27 +377,27 @@ static void look_around(search *s, const entry *a, int32_t level, double per_cel
     add_cells(s, &r, row_key(level, y - 1, z + 1), x - 1, n, reaches_z);
     add_cells(s, &r, row_key(level, y, z + 1), x - 1, n, reaches_z);
     add_cells(s, &r, row_key(level, y + 1, z + 1), x - 1, n, reaches_y & reaches_z);
-    look_at(s, a, &r);
+    compare_runs(s, a, &r);
 }
 
-// Boxes of a coarser level.
-static void look_up(search *s, const entry *a, int32_t level, double per_cell) {
+// Pairs with boxes of a coarser level.
+static void find_coarser(pair_search *s, const box_entry *a, int32_t level, double per_cell) {
     int64_t x0 = cell_of(a->min.x, per_cell) - 1, y0 = cell_of(a->min.y, per_cell) - 1,
             z0 = cell_of(a->min.z, per_cell) - 1;
     int64_t x1 = cell_of(a->max.x, per_cell), y1 = cell_of(a->max.y, per_cell),
             z1 = cell_of(a->max.z, per_cell);
     for (int64_t z = z0; z <= z1; z++) {
-        runs r;
+        bucket_runs r;
         r.n = 0;
         for (int64_t y = y0; y <= y1; y++)
             add_cells(s, &r, row_key(level, y, z), x0, (uint32_t)(x1 - x0 + 1), true);
-        look_at(s, a, &r);
+        compare_runs(s, a, &r);
     }
 }
 
 // ---------------------------------------------------------------- the sweep
 
-// Outwards by more than what a float rounds off.
+// Rounding outwards, by more than a float's precision.
 static inline float round_down(double x) { return (float)(x - 1.5e-7 * fabs(x) - 1e-37); }
 static inline float round_up(double x) { return (float)(x + 1.5e-7 * fabs(x) + 1e-37); }
 
@@ -428,9 +427,11 @@ static inline uint32_t sweep_bucket(double x, double low, double scale, uint32_t
     return at < n_bucket - 1 ? (at > 0 ? (uint32_t)at : 0) : n_bucket - 1;
 }
 
-// The n entries at `unsorted`, all finite.
-static void sweep(search *s, usi_broad *broad, int32_t n) {
+// Sweeps the n entries at `unsorted`, all finite, along x.
+static void sweep(pair_search *s, usi_broad *broad, int32_t n) {
     double low = INFINITY, high = -INFINITY;
+
+    // Buckets along x.
     for (int32_t i = 0; i < n; i++) {
         double x = broad->unsorted[i].min.x;
         low = x < low ? x : low;
@@ -448,11 +449,12 @@ static void sweep(search *s, usi_broad *broad, int32_t n) {
     }
     for (uint32_t b = 1; b <= n_bucket; b++)
         start[b] += start[b - 1];
-    // After this, start[b] is where bucket b ends.
+
+    // Sides as floats, in the order of the buckets. After this, start[b] is where bucket b ends.
     float *const *side = broad->side;
     int32_t *id = broad->count;
     for (int32_t i = 0; i < n; i++) {
-        const entry *e = &broad->unsorted[i];
+        const box_entry *e = &broad->unsorted[i];
         uint32_t k = start[e->bucket]++;
         side[0][k] = round_down(e->min.x);
         side[1][k] = round_down(e->min.y);
@@ -468,13 +470,15 @@ static void sweep(search *s, usi_broad *broad, int32_t n) {
             side[c + 3][k] = -INFINITY;
         }
     }
+
+    // Pairs.
     for (int32_t i = 0; i < n; i++) {
-        const entry *a = &broad->unsorted[id[i]];
+        const box_entry *a = &broad->unsorted[id[i]];
         const float at[N_SIDE] = {side[0][i], side[1][i], side[2][i], side[3][i], side[4][i], side[5][i]};
         int32_t end = (int32_t)start[sweep_bucket(a->max.x, low, scale, n_bucket)];
         for (int32_t k = i + 1; k < end; k += 8) {
             for (uint32_t bits = overlap8(side, k, at); bits; bits &= bits - 1) {
-                const entry *b = &broad->unsorted[id[k + __builtin_ctz(bits)]];
+                const box_entry *b = &broad->unsorted[id[k + __builtin_ctz(bits)]];
                 if (overlap(a, b)) add_pair(s, a->id, b->id);
             }
         }
@@ -495,20 +499,20 @@ static void sort_pairs(const usi_broad_pair *from, usi_broad_pair *to, int64_t n
         to[count[by_a ? from[i].a : from[i].b]++] = from[i];
 }
 
-// The pairs by (a, b). As a rule a box has a handful of partners behind it: once by a, then by b within each.
-// Where some have many, the second sort goes first and over all.
-static const usi_broad_pair *in_order(usi_broad *broad, int64_t n, int32_t n_box) {
+// Sorts the pairs by (a, b). As a rule a box has a handful of partners after it: a counting sort by a, then
+// insertion by b within each. Where some have many, a counting sort by b goes first.
+static const usi_broad_pair *sort_all(usi_broad *broad, int64_t n, int32_t n_box) {
     enum { MANY = 24 };
     usi_broad_pair *from = broad->pair[0], *to = broad->pair[1];
-    int32_t *count = broad->count, most = 0;
+    int32_t *count = broad->count, max_partner = 0;
     memset(count, 0, ((size_t)n_box + 1) * sizeof *count);
     for (int64_t i = 0; i < n; i++)
         count[from[i].a + 1]++;
     for (int32_t i = 0; i < n_box; i++) {
-        most = count[i + 1] > most ? count[i + 1] : most;
+        max_partner = count[i + 1] > max_partner ? count[i + 1] : max_partner;
         count[i + 1] += count[i];
     }
-    if (most > MANY) {
+    if (max_partner > MANY) {
         sort_pairs(from, to, n, count, n_box, false);
         sort_pairs(to, from, n, count, n_box, true);
         return from;
@@ -527,9 +531,9 @@ static const usi_broad_pair *in_order(usi_broad *broad, int64_t n, int32_t n_box
     return to;
 }
 
-// Large boxes against the small ones and each other.
-static void look_at_large(search *s, const entry *small, int32_t n_small, const entry *large,
-                          int32_t n_large) {
+// Pairs of large boxes with the small ones and each other.
+static void find_large(pair_search *s, const box_entry *small, int32_t n_small, const box_entry *large,
+                       int32_t n_large) {
     for (int32_t i = 0; i < n_large; i++) {
         for (int32_t j = 0; j < n_small; j++) {
             if (overlap(&large[i], &small[j])) add_pair(s, large[i].id, small[j].id);
@@ -540,15 +544,15 @@ static void look_at_large(search *s, const entry *small, int32_t n_small, const 
     }
 }
 
-static void sweep_boxes(search *s, usi_broad *broad, int32_t n_box) {
+static void sweep_boxes(pair_search *s, usi_broad *broad, int32_t n_box) {
     int32_t n_small = 0, n_large = 0;
     for (int32_t i = 0; i < n_box; i++) {
         const us_aabb *b = &s->boxes[i].box;
-        // Beyond 1e30 m floats end. Infinite boxes are among these.
+        // Beyond 1e30 m floats do not reach. Infinite boxes are among these.
         const double far = 1e30;
         bool is_small = (b->min.x > -far) & (b->min.y > -far) & (b->min.z > -far) & (b->max.x < far) &
                         (b->max.y < far) & (b->max.z < far);
-        entry *e = is_small ? &broad->unsorted[n_small++] : &broad->unsorted[n_box - ++n_large];
+        box_entry *e = is_small ? &broad->unsorted[n_small++] : &broad->unsorted[n_box - ++n_large];
         e->min = b->min;
         e->max = b->max;
         e->row = 0;
@@ -556,11 +560,11 @@ static void sweep_boxes(search *s, usi_broad *broad, int32_t n_box) {
         e->bucket = 0;
     }
     sweep(s, broad, n_small);
-    look_at_large(s, broad->unsorted, n_small, broad->unsorted + n_small, n_large);
+    find_large(s, broad->unsorted, n_small, broad->unsorted + n_small, n_large);
 }
 
-// `broad->count` holds the boxes' levels.
-static void look_in_grid(search *s, usi_broad *broad, int32_t n_box, const int32_t *grid) {
+// Pairs by the grid. `broad->count` holds the boxes' levels.
+static void search_grid(pair_search *s, usi_broad *broad, int32_t n_box, const int32_t *grid) {
     // Buckets. The large boxes wait at the end.
     uint32_t n_bucket = bucket_count(n_box), mask = n_bucket - 1, *start = broad->start;
     memset(start, 0, ((size_t)n_bucket + 3) * sizeof *start);
@@ -570,13 +574,13 @@ static void look_in_grid(search *s, usi_broad *broad, int32_t n_box, const int32
         const us_aabb *b = &s->boxes[i].box;
         int32_t level = grid[broad->count[i]];
         if (level == LARGE) {
-            broad->unsorted[n_box - ++n_large] = (entry){b->min, b->max, 0, i, 0};
+            broad->unsorted[n_box - ++n_large] = (box_entry){b->min, b->max, 0, i, 0};
             continue;
         }
         double per_cell = cells_per_metre(level);
         uint64_t row = row_key(level, cell_of(b->min.y, per_cell), cell_of(b->min.z, per_cell));
         uint32_t bucket = bucket_of(row, cell_of(b->min.x, per_cell), mask);
-        broad->unsorted[n_small++] = (entry){b->min, b->max, row, i, bucket};
+        broad->unsorted[n_small++] = (box_entry){b->min, b->max, row, i, bucket};
         is_used[level] = true;
         start[bucket + 2]++;
     }
@@ -592,13 +596,13 @@ static void look_in_grid(search *s, usi_broad *broad, int32_t n_box, const int32
     }
     s->mask = mask;
     for (int32_t i = 0; i < n_small; i++) {
-        const entry *a = &broad->sorted[i];
+        const box_entry *a = &broad->sorted[i];
         int32_t level = (int32_t)(a->row >> 56);
-        look_around(s, a, level, cells_per_metre(level));
+        find_neighbours(s, a, level, cells_per_metre(level));
         for (int32_t k = 0; k < n_used && used[k] > level; k++)
-            look_up(s, a, used[k], cells_per_metre(used[k]));
+            find_coarser(s, a, used[k], cells_per_metre(used[k]));
     }
-    look_at_large(s, broad->sorted, n_small, broad->unsorted + n_small, n_large);
+    find_large(s, broad->sorted, n_small, broad->unsorted + n_small, n_large);
 }
 
 us_status usi_broad_find(usi_broad *broad, const usi_broad_box *boxes, int32_t n_box,
@@ -613,24 +617,24 @@ us_status usi_broad_find(usi_broad *broad, const usi_broad_box *boxes, int32_t n
         return us_error_set(err, US_ERR_LIMIT, NULL, "create the broad phase with a larger max_box",
                             "%d boxes, room for %d", n_box, broad->max_box);
     }
-    // Levels, and who is on them.
+    // Levels, and how many boxes each has.
     int32_t n_of_level[N_LEVEL + 1] = {0}, grid[N_LEVEL + 1];
     for (int32_t i = 0; i < n_box; i++) {
         const us_aabb *b = &boxes[i].box;
         bool is_box =
             (b->min.x <= b->max.x) & (b->min.y <= b->max.y) & (b->min.z <= b->max.z);  // false for NaN
         if (!is_box || boxes[i].body < 0 || boxes[i].body >= broad->n_body)
-            return refuse(&boxes[i], i, broad->n_body, err);
+            return fail_box(&boxes[i], i, broad->n_body, err);
         int32_t level = level_of(b);
         broad->count[i] = level;
         n_of_level[level]++;
     }
-    search s = {broad, boxes, 0, 0, broad->max_pair, broad->pair[0]};
+    pair_search s = {broad, boxes, 0, 0, broad->max_pair, broad->pair[0]};
     if (n_box <= SWEEP) {
         sweep_boxes(&s, broad, n_box);
     } else {
         choose_grids(n_of_level, grid);
-        look_in_grid(&s, broad, n_box, grid);
+        search_grid(&s, broad, n_box, grid);
     }
     *out_n = s.n;
     if (s.n > broad->max_pair) {
@@ -638,6 +642,6 @@ us_status usi_broad_find(usi_broad *broad, const usi_broad_box *boxes, int32_t n
                             "%lld pairs of boxes overlap, room for %lld", (long long)s.n,
                             (long long)broad->max_pair);
     }
-    *out_pairs = in_order(broad, s.n, n_box);
+    *out_pairs = sort_all(broad, s.n, n_box);
     return US_OK;
 }

@@ -12,8 +12,7 @@ typedef struct usi_broad usi_broad;
 
 // One box per shape. Boxes of the same body never pair: give everything that is fixed to the world one body.
 typedef struct usi_broad_box {
-    us_aabb box;  // in W, m; touching counts as overlap; infinite sides are allowed, NaN and min > max are
-                  // refused
+    us_aabb box;           // in W, m; touching is overlap; infinite sides are allowed, NaN and min > max not
     uint32_t group, mask;  // A and B pair only when (A.group & B.mask) and (B.group & A.mask)
     int32_t body;          // 0 .. n_body - 1
 } usi_broad_box;
@@ -25,8 +24,7 @@ typedef struct usi_broad_pair {
 typedef struct usi_broad_def {
     int32_t max_box, n_body;
     int64_t max_pair;
-    const usi_broad_pair
-        *excluded;  // pairs of bodies that never pair, in any order, repetitions allowed; copied
+    const usi_broad_pair *excluded;  // pairs of bodies that never pair, in any order; copied
     int32_t n_excluded;
     const us_allocator *allocator;  // NULL: the C library's heap
 } usi_broad_def;

@@ -21,7 +21,7 @@
 //
 // Where the boxes are apart and pass each other corner to corner, no axis of the fifteen shows the true
 // distance; then the general method takes over.
-#include "geom/contact.h"
+#include "geom/contact_candidates.h"
 
 enum { CORNERS = 8, LINE_OF_REF = 32 };
 
@@ -51,7 +51,7 @@ static us_vec3 edge_towards(const posed_box *b, int k, us_vec3 d, uint32_t *out_
     for (int m = 1; m < 3; m++) {
         int i = (k + m) % 3;
         double side = us_vec3_dot(b->axis[i], d) < 0 ? -1 : 1;
-        p = usi_vec3_ahead(p, side * b->half[i], b->axis[i]);
+        p = usi_vec3_add_scaled(p, side * b->half[i], b->axis[i]);
         if (side > 0) *out_id |= (uint32_t)m;
     }
     return p;
@@ -76,7 +76,7 @@ static bool edges_meet(const posed_box *A, int i, const posed_box *B, int j, us_
     double uv = us_vec3_dot(u, v), du = us_vec3_dot(d, u), dv = us_vec3_dot(d, v), w = 1 - uv * uv;
     double s = (du - uv * dv) / w, t = (uv * du - dv) / w, slack = 1 + 1e-9;
     if (!(fabs(s) <= A->half[i] * slack && fabs(t) <= B->half[j] * slack)) return false;
-    us_vec3 p_A = usi_vec3_ahead(a, s, u), p_B = usi_vec3_ahead(b, t, v);
+    us_vec3 p_A = usi_vec3_add_scaled(a, s, u), p_B = usi_vec3_add_scaled(b, t, v);
     double gap = us_vec3_dot(n, us_vec3_sub(p_A, p_B));
     if (gap <= margin) put(m, n, p_A, p_B, gap, 1ull << 52 | (uint64_t)id_A << 16 | id_B);
     return true;
@@ -84,16 +84,16 @@ static bool edges_meet(const posed_box *A, int i, const posed_box *B, int j, us_
 
 // ---- Faces ----
 
-typedef struct corner {
+typedef struct box_corner {
     double c[3];  // x, y along the reference's sides, z over its face
     uint32_t in,
         out;  // the lines that meet here: sides of the incident face (0 ..) or of the reference (32 ..)
-} corner;
+} box_corner;
 
 // One side of the reference, sign * c[axis] <= limit. Corners outside by less than the tolerance are moved
 // onto the side, towards the middle of what is left, so that they keep their id and stay on both faces.
-static int32_t cut(const corner *from, int32_t n, int axis, double sign, double limit, double tolerance,
-                   uint32_t line, corner *to) {
+static int32_t cut(const box_corner *from, int32_t n, int axis, double sign, double limit, double tolerance,
+                   uint32_t line, box_corner *to) {
     double s[CORNERS + 4], most = -INFINITY, least = INFINITY;
     for (int32_t i = 0; i < n; i++) {
         s[i] = sign * from[i].c[axis] - limit;
@@ -111,7 +111,7 @@ static int32_t cut(const corner *from, int32_t n, int axis, double sign, double 
     for (int32_t i = 0; i < n; i++) {
         is_moved[i] = false;
         if (!(s[i] > 0 && s[i] <= tolerance)) continue;
-        // Not where the way to the middle runs along the side: the corner would go far.
+        // Not where the direction to the middle is along the side: the corner would move far.
         double x = middle[0] - from[i].c[0], y = middle[1] - from[i].c[1];
         is_moved[i] = depth > 0 && depth * depth > 0.01 * (x * x + y * y);
     }
@@ -146,11 +146,11 @@ static int32_t cut(const corner *from, int32_t n, int axis, double sign, double 
     return m;
 }
 
-static inline double area2(const corner *a, const corner *b, const corner *c) {
+static inline double area2(const box_corner *a, const box_corner *b, const box_corner *c) {
     return (b->c[0] - a->c[0]) * (c->c[1] - a->c[1]) - (b->c[1] - a->c[1]) * (c->c[0] - a->c[0]);
 }
 
-static inline double length2(const corner *a, const corner *b) {
+static inline double length2(const box_corner *a, const box_corner *b) {
     double x = b->c[0] - a->c[0], y = b->c[1] - a->c[1];
     return sqrt(x * x + y * y);
 }
@@ -158,15 +158,15 @@ static inline double length2(const corner *a, const corner *b) {
 // Four of n: the deepest, the farthest from it, the corner of the largest triangle, then what lies farthest
 // outside of that. A later one must win by the tolerance, so that equal ones do not take turns. The deepest
 // of all is among them, within the bias.
-static int32_t choose(corner *p, int32_t n, double tolerance, double bias) {
+static int32_t choose(box_corner *p, int32_t n, double tolerance, double bias) {
     if (n <= USI_FACE_POINTS) return n;
     for (int32_t k = 0; k < USI_FACE_POINTS; k++) {
         int32_t best = k;
-        double score = -INFINITY, turn = k == 3 && area2(&p[0], &p[1], &p[2]) < 0 ? -1 : 1,
+        double score = -INFINITY, winding = k == 3 && area2(&p[0], &p[1], &p[2]) < 0 ? -1 : 1,
                scale[3] = {1, 1, 1};
         if (k == 2) scale[0] = 1 / (length2(&p[0], &p[1]) + tolerance);
         for (int a = 0; a < 3 && k == 3; a++)
-            scale[a] = -turn / (length2(&p[a], &p[(a + 1) % 3]) + tolerance);
+            scale[a] = -winding / (length2(&p[a], &p[(a + 1) % 3]) + tolerance);
         for (int32_t i = k; i < n; i++) {
             double s;
             if (k == 0) {
@@ -186,7 +186,7 @@ static int32_t choose(corner *p, int32_t n, double tolerance, double bias) {
                 best = i;
             }
         }
-        corner t = p[k];
+        box_corner t = p[k];
         p[k] = p[best];
         p[best] = t;
     }
@@ -201,7 +201,7 @@ static int32_t choose(corner *p, int32_t n, double tolerance, double bias) {
 }
 
 // The incident face of I on the face k, `side` of the reference Q. R_QI[i][j]: axis i of Q . axis j of I; t:
-// I's middle in Q. Returns the least gap of the points added, infinite when there is none.
+// I's middle in Q. Returns the minimum gap of the points added, infinite when there is none.
 static double faces_meet(const posed_box *Q, const posed_box *I, int k, double side, double R[3][3],
                          const double t[3], bool ref_is_A, double margin, double tolerance, double bias,
                          us_manifold *m) {
@@ -211,7 +211,7 @@ static double faces_meet(const posed_box *Q, const posed_box *I, int k, double s
     double face = R[k][f] * side < 0 ? 1 : -1;  // the incident face looks against the reference's normal
     int u = (f + 1) % 3, v = (f + 2) % 3;
     double hu = I->half[u], hv = face * I->half[v], hf = face * I->half[f];
-    corner buffer[2][CORNERS + 4], *now = buffer[0], *next = buffer[1];
+    box_corner buffer[2][CORNERS + 4], *now = buffer[0], *next = buffer[1];
     double middle[3], along_u[3], along_v[3];
     const int row[3] = {x, y, k};
     for (int c = 0; c < 3; c++) {
@@ -239,7 +239,7 @@ static double faces_meet(const posed_box *Q, const posed_box *I, int k, double s
             is_out |= sign * now[i].c[axis] > limit[axis];
         if (!is_out) continue;
         n = cut(now, n, axis, sign, limit[axis], tolerance, LINE_OF_REF + line, next);
-        corner *swap = now;
+        box_corner *swap = now;
         now = next;
         next = swap;
     }
@@ -251,13 +251,13 @@ static double faces_meet(const posed_box *Q, const posed_box *I, int k, double s
     }
     n = choose(now, n_near, tolerance, bias);
     us_vec3 nr = us_vec3_scale(side, Q->axis[k]), normal = ref_is_A ? us_vec3_scale(-1, nr) : nr,
-            on = usi_vec3_ahead(Q->p, Q->half[k], nr);
+            on = usi_vec3_add_scaled(Q->p, Q->half[k], nr);
     uint64_t id =
         (uint64_t)(!ref_is_A) << 48 | (uint64_t)(2 * k + (side > 0)) << 16 | (uint64_t)(2 * f + (face > 0));
     for (int32_t i = 0; i < n; i++) {
         const double *c = now[i].c;
-        us_vec3 on_ref = usi_vec3_ahead(usi_vec3_ahead(on, c[0], Q->axis[x]), c[1], Q->axis[y]),
-                on_inc = usi_vec3_ahead(on_ref, c[2], nr);
+        us_vec3 on_ref = usi_vec3_add_scaled(usi_vec3_add_scaled(on, c[0], Q->axis[x]), c[1], Q->axis[y]),
+                on_inc = usi_vec3_add_scaled(on_ref, c[2], nr);
         put(m, normal, ref_is_A ? on_ref : on_inc, ref_is_A ? on_inc : on_ref, c[2],
             id | (uint64_t)now[i].in << 40 | (uint64_t)now[i].out << 32);
     }
@@ -266,86 +266,121 @@ static double faces_meet(const posed_box *Q, const posed_box *I, int k, double s
 
 static double face_area(const posed_box *b, int k) { return b->half[(k + 1) % 3] * b->half[(k + 2) % 3]; }
 
-bool usi_contact_boxes(const us_geom *geom_A, const us_pose *X_WA, const us_geom *geom_B, const us_pose *X_WB,
-                       double margin, us_manifold *m) {
-    m->n = 0;
-    posed_box A = pose_box(geom_A, X_WA), B = pose_box(geom_B, X_WB);
-    us_vec3 t_W = us_vec3_sub(B.p, A.p);
-    double R[3][3], Q[3][3], t[3];
+// Two boxes and the separating axes of minimum overlap.
+typedef struct box_pair {
+    posed_box A, B;
+    us_vec3 t_W;              // from A's centre to B's, in W
+    double R[3][3], Q[3][3];  // axis i of A . axis j of B, and its magnitude
+    double t[3], t_B[3];      // from A's centre to B's, in A and in B
+    double face_A, face_B;    // separation on the best face axis of each
+    double side_A, side_B;    // towards which side of it
+    int best_A, best_B;       // which axis
+    double edge;              // separation on the best edge axis
+    int edge_i, edge_j;       // edges of A and B; -1: a face axis is better
+    double margin, bias, tolerance;
+} box_pair;
+
+// The face axes. False: one of them separates the boxes by more than the margin.
+static inline bool find_face_axes(box_pair *x) {
+    const posed_box *A = &x->A, *B = &x->B;
+    x->face_A = x->face_B = -INFINITY;
     for (int i = 0; i < 3; i++) {
-        t[i] = us_vec3_dot(A.axis[i], t_W);
-        for (int j = 0; j < 3; j++) {
-            R[i][j] = us_vec3_dot(A.axis[i], B.axis[j]);
-            Q[i][j] = fabs(R[i][j]);
+        double s = fabs(x->t[i]) -
+                   (A->half[i] + x->Q[i][0] * B->half[0] + x->Q[i][1] * B->half[1] + x->Q[i][2] * B->half[2]);
+        if (s > x->face_A) {
+            x->face_A = s;
+            x->best_A = i;
+            x->side_A = x->t[i];
         }
     }
-    double face_A = -INFINITY, face_B = -INFINITY, side_A = 0, side_B = 0;
-    int best_A = 0, best_B = 0;
-    for (int i = 0; i < 3; i++) {
-        double s = fabs(t[i]) - (A.half[i] + Q[i][0] * B.half[0] + Q[i][1] * B.half[1] + Q[i][2] * B.half[2]);
-        if (s > face_A) {
-            face_A = s;
-            best_A = i;
-            side_A = t[i];
-        }
-    }
-    if (!(face_A <= margin)) return true;
-    double t_B[3];
+    if (!(x->face_A <= x->margin)) return false;
     for (int j = 0; j < 3; j++) {
-        t_B[j] = t[0] * R[0][j] + t[1] * R[1][j] + t[2] * R[2][j];
-        double s =
-            fabs(t_B[j]) - (B.half[j] + Q[0][j] * A.half[0] + Q[1][j] * A.half[1] + Q[2][j] * A.half[2]);
-        if (s > face_B) {
-            face_B = s;
-            best_B = j;
-            side_B = t_B[j];
+        x->t_B[j] = x->t[0] * x->R[0][j] + x->t[1] * x->R[1][j] + x->t[2] * x->R[2][j];
+        double s = fabs(x->t_B[j]) -
+                   (B->half[j] + x->Q[0][j] * A->half[0] + x->Q[1][j] * A->half[1] + x->Q[2][j] * A->half[2]);
+        if (s > x->face_B) {
+            x->face_B = s;
+            x->best_B = j;
+            x->side_B = x->t_B[j];
         }
     }
-    if (!(face_B <= margin)) return true;
-    double size =
-        fmin(fmax(A.half[0], fmax(A.half[1], A.half[2])), fmax(B.half[0], fmax(B.half[1], B.half[2])));
-    double bias = USI_FACE_BIAS * size, tolerance = USI_CLIP_TOLERANCE * size, face = fmax(face_A, face_B);
-    double edge = face + bias;
-    int edge_i = -1, edge_j = -1;
+    return x->face_B <= x->margin;
+}
+
+// The edge axes that are better than the best face axis by more than the bias.
+static inline void find_edge_axes(box_pair *x) {
+    const posed_box *A = &x->A, *B = &x->B;
+    x->edge = fmax(x->face_A, x->face_B) + x->bias;
+    x->edge_i = x->edge_j = -1;
     for (int i = 0; i < 3; i++) {
         int i1 = (i + 1) % 3, i2 = (i + 2) % 3;
         for (int j = 0; j < 3; j++) {
             int j1 = (j + 1) % 3, j2 = (j + 2) % 3;
-            double l2 = 1 - R[i][j] * R[i][j];
-            double s = fabs(t[i2] * R[i1][j] - t[i1] * R[i2][j]);
-            s -=
-                A.half[i1] * Q[i2][j] + A.half[i2] * Q[i1][j] + B.half[j1] * Q[i][j2] + B.half[j2] * Q[i][j1];
+            double l2 = 1 - x->R[i][j] * x->R[i][j];
+            double s = fabs(x->t[i2] * x->R[i1][j] - x->t[i1] * x->R[i2][j]);
+            s -= A->half[i1] * x->Q[i2][j] + A->half[i2] * x->Q[i1][j] + B->half[j1] * x->Q[i][j2] +
+                 B->half[j2] * x->Q[i][j1];
             // s is still to be divided by the axis's length, sqrt(l2): most axes fail without that. Parallel
-            // edges say what a face says.
-            bool is_better = s > 0 ? s * s > edge * fabs(edge) * l2 : edge < 0 && s * s < edge * edge * l2;
+            // edges give the axis of a face.
+            bool is_better =
+                s > 0 ? s * s > x->edge * fabs(x->edge) * l2 : x->edge < 0 && s * s < x->edge * x->edge * l2;
             if (is_better && l2 >= 1e-6) {
-                edge = s / sqrt(l2);
-                edge_i = i;
-                edge_j = j;
+                x->edge = s / sqrt(l2);
+                x->edge_i = i;
+                x->edge_j = j;
             }
         }
     }
-    if (edge_i >= 0 && edge > margin) return true;
-    if (edge_i >= 0) {
-        us_vec3 n = usi_vec3_unit(us_vec3_cross(A.axis[edge_i], B.axis[edge_j]), us_vec3_make(0, 0, 1));
-        if (us_vec3_dot(n, t_W) > 0) n = us_vec3_scale(-1, n);
-        return edges_meet(&A, edge_i, &B, edge_j, n, margin, m);
+}
+
+// The contact points of the best face axis. Returns the smallest gap.
+static inline double contact_on_face(const box_pair *x, us_manifold *m) {
+    bool is_A = x->face_A >= x->face_B - x->bias;
+    if (x->Q[x->best_A][x->best_B] > PARALLEL)
+        is_A = face_area(&x->A, x->best_A) >= face_area(&x->B, x->best_B);
+    double S[3][3], t[3];
+    for (int i = 0; i < 3; i++) {
+        t[i] = is_A ? x->t[i] : -x->t_B[i];
+        for (int j = 0; j < 3; j++)
+            S[i][j] = is_A ? x->R[i][j] : x->R[j][i];
     }
-    bool is_A = face_A >= face_B - bias;
-    if (Q[best_A][best_B] > PARALLEL) is_A = face_area(&A, best_A) >= face_area(&B, best_B);
-    double least;
-    if (is_A) {
-        least = faces_meet(&A, &B, best_A, side_A < 0 ? -1 : 1, R, t, true, margin, tolerance, 0.4 * bias, m);
-    } else {
-        double S[3][3], back[3];
-        for (int i = 0; i < 3; i++) {
-            back[i] = -t_B[i];
-            for (int j = 0; j < 3; j++)
-                S[i][j] = R[j][i];
+    return is_A ? faces_meet(&x->A, &x->B, x->best_A, x->side_A < 0 ? -1 : 1, S, t, true, x->margin,
+                             x->tolerance, 0.4 * x->bias, m)
+                : faces_meet(&x->B, &x->A, x->best_B, x->side_B < 0 ? 1 : -1, S, t, false, x->margin,
+                             x->tolerance, 0.4 * x->bias, m);
+}
+
+static inline double longest_half(const posed_box *b) {
+    return fmax(b->half[0], fmax(b->half[1], b->half[2]));
+}
+
+bool usi_contact_boxes(const us_geom *geom_A, const us_pose *X_WA, const us_geom *geom_B, const us_pose *X_WB,
+                       double margin, us_manifold *m) {
+    m->n = 0;
+    box_pair x = {.A = pose_box(geom_A, X_WA), .B = pose_box(geom_B, X_WB), .margin = margin};
+    const posed_box *A = &x.A, *B = &x.B;
+    x.t_W = us_vec3_sub(B->p, A->p);
+    for (int i = 0; i < 3; i++) {
+        x.t[i] = us_vec3_dot(A->axis[i], x.t_W);
+        for (int j = 0; j < 3; j++) {
+            x.R[i][j] = us_vec3_dot(A->axis[i], B->axis[j]);
+            x.Q[i][j] = fabs(x.R[i][j]);
         }
-        least =
-            faces_meet(&B, &A, best_B, side_B < 0 ? 1 : -1, S, back, false, margin, tolerance, 0.4 * bias, m);
     }
+    if (!find_face_axes(&x)) return true;
+
+    double size = fmin(longest_half(A), longest_half(B));
+    x.bias = USI_FACE_BIAS * size;
+    x.tolerance = USI_CLIP_TOLERANCE * size;
+    find_edge_axes(&x);
+    if (x.edge_i >= 0 && x.edge > margin) return true;
+    if (x.edge_i >= 0) {
+        us_vec3 n = usi_vec3_unit(us_vec3_cross(A->axis[x.edge_i], B->axis[x.edge_j]), us_vec3_make(0, 0, 1));
+        if (us_vec3_dot(n, x.t_W) > 0) n = us_vec3_scale(-1, n);
+        return edges_meet(A, x.edge_i, B, x.edge_j, n, margin, m);
+    }
+
     // Apart, only a point pair that reaches the axis's distance proves it to be the distance.
-    return m->n > 0 && fabs(least - face) <= bias;
+    double min_gap = contact_on_face(&x, m);
+    return m->n > 0 && fabs(min_gap - fmax(x.face_A, x.face_B)) <= x.bias;
 }

@@ -10,7 +10,7 @@
 //
 // Which of them it is depends on the direction only. Between them the far points rise out of the margin
 // before the feature changes: the line's other end by L sin 18 deg, the end's other side by 2 R sin 18 deg.
-#include "geom/contact.h"
+#include "geom/contact_candidates.h"
 
 // cos 18 deg.
 #define ROUND_FLAT 0.95
@@ -107,12 +107,12 @@ bool usi_feature_round(const us_geom *g, us_vec3 d, int32_t n_rim, usi_feature *
 static us_vec3 capsule_side(const us_geom *g, us_pose X, us_vec3 axis, double s, us_vec3 d) {
     double along = us_vec3_dot(d, axis), half = g->size[0];
     bool is_beyond = (s >= half && along > 0) || (s <= -half && along < 0);
-    if (!is_beyond) d = usi_vec3_unit(usi_vec3_ahead(d, -along, axis), d);
-    return usi_vec3_ahead(usi_vec3_ahead(X.p, s, axis), g->radius, d);
+    if (!is_beyond) d = usi_vec3_unit(usi_vec3_add_scaled(d, -along, axis), d);
+    return usi_vec3_add_scaled(usi_vec3_add_scaled(X.p, s, axis), g->radius, d);
 }
 
 void usi_contact_capsules(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,
-                          usi_points *c) {
+                          usi_candidates *c) {
     us_gap g = usi_convex_gap(A, X_WA, B, X_WB);
     if (!(g.distance <= margin)) return;
     double reach = A->radius + B->radius, size = fmin(A->size[0] + A->radius, B->size[0] + B->radius);
@@ -128,50 +128,50 @@ void usi_contact_capsules(const us_geom *A, us_pose X_WA, const us_geom *B, us_p
                high = fmin(a, middle + half);
         for (int k = 0; k < 2 && high - low > 1e-3 * fmin(a, b); k++) {
             double s = k ? high : low;
-            us_vec3 p = usi_vec3_ahead(X_WA.p, s, u);
+            us_vec3 p = usi_vec3_add_scaled(X_WA.p, s, u);
             double t = us_vec3_dot(v, us_vec3_sub(p, X_WB.p));
             t = t < -b ? -b : (t > b ? b : t);
-            us_vec3 q = usi_vec3_ahead(X_WB.p, t, v), d = us_vec3_sub(p, q);
+            us_vec3 q = usi_vec3_add_scaled(X_WB.p, t, v), d = us_vec3_sub(p, q);
             double distance = us_vec3_norm(d);
             // Crossing axes have no side: the nearest pair alone speaks for them.
             if (!(distance > 1e-3 * reach)) continue;
             us_vec3 n = us_vec3_scale(1 / distance, d),
                     p_A = capsule_side(A, X_WA, u, s, us_vec3_scale(-1, n)),
                     p_B = capsule_side(B, X_WB, v, t, n);
-            usi_points_add(c, margin, n, p_A, p_B, (uint64_t)1 << 50 | (uint64_t)k);
+            usi_candidates_add(c, margin, n, p_A, p_B, (uint64_t)1 << 50 | (uint64_t)k);
             least = fmin(least, us_vec3_dot(n, us_vec3_sub(p_A, p_B)));
         }
     }
     if (least > g.distance + USI_SAME_DEPTH * size || c->n == first) {
-        usi_points_put_deepest(c, first, 0.05 * size, margin, g.normal, g.p_A, g.p_B, 1ull << 51);
+        usi_candidates_put_deepest(c, first, 0.05 * size, margin, g.normal, g.p_A, g.p_B, 1ull << 51);
     }
 }
 
 // ---- Half space ----
 
-void usi_contact_half_space(const us_geom *A, us_pose X_WA, us_pose X_WB, double margin, usi_points *c) {
+void usi_contact_half_space(const us_geom *A, us_pose X_WA, us_pose X_WB, double margin, usi_candidates *c) {
     us_vec3 n = us_quat_rotate(X_WB.q, us_vec3_make(0, 0, 1)), down = us_vec3_scale(-1, n);
     us_vec3 d_A = us_quat_rotate(us_quat_conj(X_WA.q), down);
-    us_vec3 deepest = usi_vec3_ahead(us_pose_point(X_WA, usi_core_support(A, d_A)), A->radius, down);
+    us_vec3 deepest = usi_vec3_add_scaled(us_pose_point(X_WA, usi_core_support(A, d_A)), A->radius, down);
     double gap = us_vec3_dot(n, us_vec3_sub(deepest, X_WB.p));
     if (!(gap <= margin)) return;
     usi_feature f;
-    // Four points of a rim carry a load like the whole rim; all corners of a polygon are looked at.
+    // Four points of a rim carry a load like the whole rim; all corners of a polygon are tested.
     usi_feature_find(A, X_WA, down, 4, &f);
     int32_t first = c->n;
     double least = INFINITY, size = usi_geom_extent(A);
     for (int32_t i = 0; i < f.n; i++) {
         double s = us_vec3_dot(n, us_vec3_sub(f.p[i], X_WB.p));
         least = fmin(least, s);
-        usi_points_add(c, margin, n, f.p[i], usi_vec3_ahead(f.p[i], -s, n),
-                       (uint64_t)f.id << 16 | (uint64_t)i);
+        usi_candidates_add(c, margin, n, f.p[i], usi_vec3_add_scaled(f.p[i], -s, n),
+                           (uint64_t)f.id << 16 | (uint64_t)i);
     }
     if (least > gap + USI_SAME_DEPTH * size || c->n == first) {
         // Between two drawn points of a rim it takes the place of the nearer, with its id; else of a point
         // next to it.
         double near = f.n == 4 && A->kind != US_GEOM_BOX ? size : 0.1 * size;
-        usi_points_put_deepest(c, first, near, margin, n, deepest, usi_vec3_ahead(deepest, -gap, n),
-                               1ull << 51 | (uint64_t)f.id << 16);
+        usi_candidates_put_deepest(c, first, near, margin, n, deepest, usi_vec3_add_scaled(deepest, -gap, n),
+                                   1ull << 51 | (uint64_t)f.id << 16);
     }
-    usi_points_keep_flat(c, first, USI_FACE_POINTS, USI_CLIP_TOLERANCE * size);
+    usi_candidates_reduce_face(c, first, USI_FACE_POINTS, USI_CLIP_TOLERANCE * size);
 }

@@ -5,38 +5,36 @@
 // sphere. Its lowest points along a normal n are the lowest points of the two ends, and the line between
 // them:
 //
-//          _____                   p = c +- half a - r (n - (n.a) a) / |n - (n.a) a| - R n
+//          _____                  p = c +- half a - r (n - (n.a) a) / |n - (n.a) a| - R n
 //        /   |   \     n
-//       |    c----|-- a ^          For each triangle under the shape's box that gives two points and their
-//       feet on the triangle's plane.
-//        \   |   /      |          Over a height field the feet are known by their grid coordinates, and
-//        whether a foot is in the triangle
-//     _____ -p- ________|____      is three comparisons.
+//       |    c----|-- a ^         Each triangle under the shape's box gives two such points and their feet on
+//        \   |   /      |         the triangle's plane. Over a height field the feet are known by their grid
+//     _____ -p- ________|____     coordinates, and a foot is in the triangle by three comparisons.
 //
 // What touches what:
 //   an end on a face     its foot is in the triangle; id: triangle and end, so that it stays while the shape
-//   rolls over this triangle an end on an edge    the feet on the two faces are both beyond their common
-//   edge; the normal is where the lowest point is over the edge.
-//                        So it is on a ridge, and for an end that has sunk below the bottom of a valley
+//                        rolls over this triangle
+//   an end on an edge    the feet on the two faces are both beyond their common edge; the normal is where the
+//                        lowest point is over the edge. So it is on a ridge, and for an end that has
+//                        sunk below the bottom of a valley
 //   the line on a ridge  the ends are on different sides of a convex edge; the normal is across the line if
-//   that lies between the two
-//                        faces' normals, else the nearer of these. One id for all of it: a line that rocks on
-//                        the edge of a step keeps it
+//                        that lies between the two faces' normals, else the nearer of these. One id for all
+//                        of it: a line that rocks on the edge of a step keeps it
 //   a peak in the shape  a corner nearer than the margin, with the shape's normal within what the six edges
-//   leave free
+//                        leave free
 //
 // Other edges, those of flat ground above all, touch nothing themselves. Gaps are continuous across all these
 // changes.
 //
-// Only a few cells are looked at, two of a row at a time. The heights under the shape's box bound the slopes
+// Only a few cells are visited, two of a row at a time. The heights under the shape's box bound the slopes
 // there, the slopes bound the normals, and the normals bound where the lowest points can be: a wheel on
 // gentle ground has its whole tread in one or two cells, whatever its box.
 //
-// Left to the general method (false is returned): shapes over the field's rim, cylinders that stand on an
-// end, walls steeper than 45 degrees, windows of more than WIDE cells across.
+// Left to the general method (false is returned): shapes over the field's rim, cylinders on end, walls
+// steeper than 45 degrees, windows of more than WIDE cells across.
 #include <string.h>
 
-#include "geom/contact.h"
+#include "geom/contact_candidates.h"
 #include "math/v4_functions.h"
 
 enum {
@@ -60,22 +58,20 @@ typedef struct spine {
     int n_end;
 } spine;
 
-// What the triangles of two cells know that are neighbours in a row, one in each lane: lower and upper of the
-// first cell, lower and upper of the second one. Each triangle has three sides, and its feet are beyond some
-// of them:
+// The triangles of two cells that are neighbours in a row, one in each lane: lower and upper of the first
+// cell, lower and upper of the second one. Each triangle has three sides, and its feet are beyond some of
+// them:
 //
 //           over
-//       +-----------+           lower triangle: first = V, second = U
-//       |         / |           upper triangle: first = U, second = V
+//       +-----------+        lower triangle: first = V, second = U
+//       |         / |        upper triangle: first = U, second = V
 //       | upper /   |
-// under |     /     | over      under   first < 0: beyond the side that is the edge of index 1 (lower) or 2
-// (upper) of this cell
-//       |   / lower |           over    second > 1: beyond the side that is such an edge of the cell above
-//       (upper) or to the right (lower) | /         |           across  first > second: beyond the diagonal,
-//       which is the edge of index 0
-//       +-----------+
-//           under
-typedef struct reach {
+// under |     /     | over   under   first < 0: beyond the side that is the edge of index 1 (lower) or 2
+//       |   / lower |                (upper) of this cell
+//       | /         |        over    second > 1: beyond the side that is such an edge of the cell above
+//       +-----------+                (upper) or to the right (lower)
+//           under            across  first > second: beyond the diagonal, which is the edge of index 0
+typedef struct cell_pair {
     usi_v4 sx, sy;      // slopes
     usi_v4 nx, ny, nz;  // normals
     usi_v4 along;       // n . a
@@ -88,7 +84,7 @@ typedef struct reach {
     int walls;                // those that are beyond this method
     int inside;               // ends that touch: their feet are in the triangle
     int under, over, across;  // ends whose feet are beyond a side
-} reach;
+} cell_pair;
 enum { ENDS = 4, LOWER = 5, FIRST = 3, SECOND = 12 };  // where the bits of end 1 begin; bits of triangles
 
 typedef struct gathered {
@@ -96,22 +92,24 @@ typedef struct gathered {
     spine s;
     double margin;
     uint64_t prefix;  // of the ids
-    double reach;     // m, how far from the spine's surface a peak may be: the margin, and for edges of a box
-                      // the depth it may have sunk to
-    bool is_edge;     // the spine is an edge of a box: its second end is the first of the next edge
-    int own;          // bits of the ends that count: of such an edge the first; a sphere has one
-    double flat;      // m: edges whose ends are less than this higher, in sum, than the far corners of their
-                      // faces do not count as convex
+    // m, maximum distance of a peak from the spine's surface: the margin, and for edges of a box the depth it
+    // may have sunk to.
+    double reach;
+    bool is_edge;  // the spine is an edge of a box: its second end is the first of the next edge
+    int own;       // bits of the ends that count: of such an edge the first; a sphere has one
+    // m: edges whose ends are less than this higher, in sum, than the far corners of their faces do not count
+    // as convex.
+    double flat;
     int32_t n;
-    usi_point at[GATHERED + 1];  // the one after the last is the candidate
+    usi_candidate at[GATHERED + 1];  // the one after the last is the candidate
 } gathered;
 
-// Takes over the candidate. Its p_B is made when the choice is made.
+// Adds the candidate. Its p_B is computed for the selected ones.
 static void keep(gathered *g) {
-    const usi_point *p = &g->at[g->n];
+    const usi_candidate *p = &g->at[g->n];
     // Where faces of one plane meet, both have the point.
     const double near = 1e-6 * g->s.size;
-    for (const usi_point *o = g->at; o < p; o++) {
+    for (const usi_candidate *o = g->at; o < p; o++) {
         if (fabs(o->p_A.x - p->p_A.x) > near) continue;
         us_vec3 d = us_vec3_sub(o->p_A, p->p_A), e = us_vec3_sub(o->normal, p->normal);
         if (us_vec3_dot(d, d) < near * near && us_vec3_dot(e, e) < 1e-12) return;
@@ -120,7 +118,7 @@ static void keep(gathered *g) {
         g->n++;
         return;
     }
-    // No room: the shallowest gives way.
+    // No room: the shallowest is replaced.
     int32_t at = 0;
     for (int32_t i = 1; i < GATHERED; i++)
         at = g->at[i].gap > g->at[at].gap ? i : at;
@@ -128,7 +126,7 @@ static void keep(gathered *g) {
 }
 
 static inline void add(gathered *g, us_vec3 n, us_vec3 p_A, double gap, uint64_t index, uint32_t kind) {
-    usi_point *p = &g->at[g->n];
+    usi_candidate *p = &g->at[g->n];
     p->normal = n;
     p->p_A = p_A;
     p->gap = gap;
@@ -146,14 +144,14 @@ static inline int bits_of(usi_v4i a) {
 }
 
 // Cells of the field.
-typedef struct window {
+typedef struct cell_window {
     int32_t i0, i1, j0, j1;
     double half_x, half_y, per_x, per_y;
     bool is_gentle;  // there are no walls in it, and the shape is along with none of it
     // Only cells whose middle is within this strip along the shape's line: |x strip_x + y strip_y - strip_at|
     // <= strip_wide.
     double strip_x, strip_y, strip_at, strip_wide;
-} window;
+} cell_window;
 
 static inline double positive(double x) { return x > 0 ? x : 0; }
 
@@ -175,34 +173,34 @@ static inline us_vec3 lowest_of_end(const spine *s, int end, us_vec3 n, double a
 // ---- Ridges ----
 
 // A triangle of two cells.
-typedef struct face {
-    const reach *r;
+typedef struct lane_face {
+    const cell_pair *r;
     int lane;
-} face;
+} lane_face;
 
-static inline us_vec3 normal_of(face f) {
+static inline us_vec3 normal_of(lane_face f) {
     return us_vec3_make(f.r->nx[f.lane], f.r->ny[f.lane], f.r->nz[f.lane]);
 }
-static inline double along_of(face f) { return f.r->along[f.lane]; }
+static inline double along_of(lane_face f) { return f.r->along[f.lane]; }
 // The lowest point of end 0 (h = -half) or 1 (h = half), and any between.
-static inline us_vec3 point_of(const spine *s, face f, double h) {
+static inline us_vec3 point_of(const spine *s, lane_face f, double h) {
     return us_vec3_make(s->c.x + f.r->qx[f.lane] + h * s->a.x, s->c.y + f.r->qy[f.lane] + h * s->a.y,
                         s->c.z + f.r->qz[f.lane] + h * s->a.z);
 }
 
 // Edge `which` (0 .. 2) of cell (i, j), between faces 1 and 2.
-typedef struct edge {
-    face f1, f2;
+typedef struct grid_edge {
+    lane_face f1, f2;
     int32_t i, j;
     uint32_t which;
-} edge;
+} grid_edge;
 
-static inline uint64_t index_of(const gathered *g, const edge *e) {
+static inline uint64_t index_of(const gathered *g, const grid_edge *e) {
     return (uint64_t)e->j * (uint64_t)(g->f->n_x - 1) + (uint64_t)e->i;
 }
 
-// From its first end, which is the cell's first corner, to its second.
-static inline us_vec3 way_of(const us_height_field *f, const edge *e) {
+// Vector from the edge's first end, which is the cell's first corner, to its second.
+static inline us_vec3 vector_of(const us_height_field *f, const grid_edge *e) {
     const double *h = f->height + (size_t)e->j * (size_t)f->n_x + e->i, *above = h + f->n_x;
     if (e->which == 0) return us_vec3_make(f->dx, f->dy, above[1] - h[0]);
     return e->which == 1 ? us_vec3_make(f->dx, 0, h[1] - h[0]) : us_vec3_make(0, f->dy, above[0] - h[0]);
@@ -210,23 +208,23 @@ static inline us_vec3 way_of(const us_height_field *f, const edge *e) {
 
 // Where the foot of an end on face 1 or 2 is, in cells: positive on face 2's side of the edge; and how far
 // along the edge, on it from 0 to 1.
-static inline double side_of(const edge *e, bool is_1, int end) {
-    face f = is_1 ? e->f1 : e->f2;
+static inline double side_of(const grid_edge *e, bool is_1, int end) {
+    lane_face f = is_1 ? e->f1 : e->f2;
     double u = f.r->U[end][f.lane], v = f.r->V[end][f.lane];
     return e->which == 0 ? v - u : (e->which == 1 ? v : u) - is_1;
 }
-static inline double pos_of(const edge *e, bool is_1, int end) {
-    face f = is_1 ? e->f1 : e->f2;
+static inline double pos_of(const grid_edge *e, bool is_1, int end) {
+    lane_face f = is_1 ? e->f1 : e->f2;
     return e->which == 2 ? f.r->V[end][f.lane] : f.r->U[end][f.lane];
 }
 
-// Across the edge as well: the sum of two such normals is.
+// Normal between those of two faces; it is perpendicular to their common edge as they are.
 static inline us_vec3 between(double x, us_vec3 n1, us_vec3 n2) {
-    us_vec3 n = usi_vec3_ahead(n1, x, us_vec3_sub(n2, n1));
+    us_vec3 n = usi_vec3_add_scaled(n1, x, us_vec3_sub(n2, n1));
     return us_vec3_scale(1 / us_vec3_norm(n), n);
 }
 
-static void end_on_ridge(gathered *g, const edge *e, int end) {
+static void end_on_ridge(gathered *g, const grid_edge *e, int end) {
     const spine *s = &g->s;
     // Both feet may only be beyond the ends of the edge as far as they are from each other.
     double side_1 = side_of(e, true, end), side_2 = side_of(e, false, end), pos_1 = pos_of(e, true, end),
@@ -234,9 +232,9 @@ static void end_on_ridge(gathered *g, const edge *e, int end) {
     double low = pos_1 < pos_2 ? pos_1 : pos_2, high = pos_1 < pos_2 ? pos_2 : pos_1,
            slack = side_1 - side_2 + high - low;
     if (!(side_1 > 0 && side_2 < 0 && high + slack >= 0 && low - slack <= 1)) return;
-    us_vec3 first = usi_field_point(g->f, e->i, e->j), way = way_of(g->f, e);
-    double length = us_vec3_norm(way), h = end ? s->half : -s->half;
-    us_vec3 u = us_vec3_scale(1 / length, way), n1 = normal_of(e->f1), n2 = normal_of(e->f2), n, p;
+    us_vec3 first = usi_field_point(g->f, e->i, e->j), edge = vector_of(g->f, e);
+    double length = us_vec3_norm(edge), h = end ? s->half : -s->half;
+    us_vec3 u = us_vec3_scale(1 / length, edge), n1 = normal_of(e->f1), n2 = normal_of(e->f2), n, p;
     if (s->r > 0) {
         us_vec3 p1 = point_of(s, e->f1, h), p2 = point_of(s, e->f2, h);
         double x1 = 0, x2 = 1, f1 = us_vec3_dot(us_vec3_cross(u, n1), us_vec3_sub(p1, first));
@@ -269,11 +267,11 @@ static void end_on_ridge(gathered *g, const edge *e, int end) {
             }
         }
     } else {
-        us_vec3 c = usi_vec3_ahead(s->c, h, s->a), d = us_vec3_sub(c, first);
-        d = usi_vec3_ahead(d, -us_vec3_dot(d, u), u);
+        us_vec3 c = usi_vec3_add_scaled(s->c, h, s->a), d = us_vec3_sub(c, first);
+        d = usi_vec3_add_scaled(d, -us_vec3_dot(d, u), u);
         n = usi_vec3_unit(d, n1);
         if (us_vec3_dot(n, n1) < 0) n = us_vec3_scale(-1, n);
-        p = usi_vec3_ahead(c, -s->R, n);
+        p = usi_vec3_add_scaled(c, -s->R, n);
     }
     us_vec3 d = us_vec3_sub(p, first);
     double along = us_vec3_dot(u, d), gap = us_vec3_dot(n, d);
@@ -282,22 +280,22 @@ static void end_on_ridge(gathered *g, const edge *e, int end) {
 }
 
 // The line between the ends where it crosses the edge, with a normal between those of the faces.
-static void line_on_edge(gathered *g, const edge *e) {
+static void line_on_edge(gathered *g, const grid_edge *e) {
     const spine *s = &g->s;
-    us_vec3 first = usi_field_point(g->f, e->i, e->j), way = way_of(g->f, e);
+    us_vec3 first = usi_field_point(g->f, e->i, e->j), edge = vector_of(g->f, e);
     double a1 = along_of(e->f1), a2 = along_of(e->f2);
     us_vec3 n = between(a1 / (a1 - a2), normal_of(e->f1), normal_of(e->f2));
-    us_vec3 low = usi_vec3_ahead(s->c, -(s->r + s->R), n), side = us_vec3_cross(way, n);
+    us_vec3 low = usi_vec3_add_scaled(s->c, -(s->r + s->R), n), side = us_vec3_cross(edge, n);
     double middle = us_vec3_dot(side, us_vec3_sub(low, first)), to_end = s->half * us_vec3_dot(side, s->a);
     if (!(fabs(middle) < fabs(to_end))) return;
-    us_vec3 p = usi_vec3_ahead(low, -s->half * middle / to_end, s->a), d = us_vec3_sub(p, first);
-    double along = us_vec3_dot(way, d), gap = us_vec3_dot(n, d);
-    if (along < 0 || along > us_vec3_dot(way, way) || !(gap <= g->margin)) return;
+    us_vec3 p = usi_vec3_add_scaled(low, -s->half * middle / to_end, s->a), d = us_vec3_sub(p, first);
+    double along = us_vec3_dot(edge, d), gap = us_vec3_dot(n, d);
+    if (along < 0 || along > us_vec3_dot(edge, edge) || !(gap <= g->margin)) return;
     add(g, n, p, gap, index_of(g, e), OF_LINE + e->which);
 }
 
 // The same, with the normal of the face that it lies flatter on where none between the two is across it.
-static inline void line_on_ridge(gathered *g, const edge *e) {
+static inline void line_on_ridge(gathered *g, const grid_edge *e) {
     const spine *s = &g->s;
     double a1 = along_of(e->f1), a2 = along_of(e->f2);
     if (a1 * a2 < 0) {
@@ -305,7 +303,7 @@ static inline void line_on_ridge(gathered *g, const edge *e) {
         return;
     }
     const bool is_1 = fabs(a1) <= fabs(a2);
-    const face f = is_1 ? e->f1 : e->f2;
+    const lane_face f = is_1 ? e->f1 : e->f2;
     double s0 = side_of(e, is_1, 0), s1 = side_of(e, is_1, 1), pos0 = pos_of(e, is_1, 0),
            pos1 = pos_of(e, is_1, 1);
     if (!(s0 * s1 < 0)) return;
@@ -326,7 +324,7 @@ static void on_peak(gathered *g, int32_t i, int32_t j, us_vec3 v, double z) {
     us_vec3 d = us_vec3_sub(v, s->c), n;
     const double over = fabs(z) - s->half;
     // From the corner to the shape: the outward normal there, turned round.
-    us_vec3 radial = usi_vec3_ahead(d, -z, s->a), axial = z < 0 ? us_vec3_scale(-1, s->a) : s->a;
+    us_vec3 radial = usi_vec3_add_scaled(d, -z, s->a), axial = z < 0 ? us_vec3_scale(-1, s->a) : s->a;
     double rho = us_vec3_norm(radial), out = rho - s->r, distance;
     if (!(rho > 1e-12 * s->size) && over <= 0) return;
     radial = rho > 0 ? us_vec3_scale(1 / rho, radial) : us_vec3_make(0, 0, 0);
@@ -355,7 +353,7 @@ static void on_peak(gathered *g, int32_t i, int32_t j, us_vec3 v, double z) {
         // Strictly below: what a flat or an edge can do is done there.
         if (us_vec3_dot(n, rim) > -1e-9 * (f->dx + f->dy)) return;
     }
-    add(g, n, usi_vec3_ahead(v, distance, n), distance, (uint64_t)j * (uint64_t)f->n_x + (uint64_t)i,
+    add(g, n, usi_vec3_add_scaled(v, distance, n), distance, (uint64_t)j * (uint64_t)f->n_x + (uint64_t)i,
         OF_PEAK);
 }
 
@@ -383,8 +381,8 @@ static inline int bits_of_ends(usi_v4i end_0, usi_v4i end_1) {
 // those of the cells' corners to the left and to the right, lower and upper in turn; dx, dy: from the corner
 // of the first cell to the shape's centre. A triangle's normal is
 // (-sx, -sy, 1) / L, of slopes sx and sy. `cells`: FIRST, SECOND or both.
-static inline void reach_of(const gathered *g, const window *w, usi_v4 left, usi_v4 right, double dx,
-                            double dy, int cells, reach *out) {
+static inline void reach_of(const gathered *g, const cell_window *w, usi_v4 left, usi_v4 right, double dx,
+                            double dy, int cells, cell_pair *out) {
     const spine *s = &g->s;
     usi_v4 sx = (right - left) * w->per_x;
     usi_v4 sy = (__builtin_shufflevector(right, left, 1, 5, 3, 7) -
@@ -440,7 +438,7 @@ static inline void reach_of(const gathered *g, const window *w, usi_v4 left, usi
     out->inside = touches & (out->near | out->near << ENDS) & ~(out->under | out->over | out->across);
 }
 
-// The least and the greatest of each lane.
+// Minimum and maximum over the lanes.
 typedef struct extent {
     usi_v4 low, high;
 } extent;
@@ -468,9 +466,9 @@ static inline void load_cells(const double *h, int32_t n, usi_v4 *left, usi_v4 *
     }
 }
 
-// Slopes (as differences of neighbouring heights) and the greatest height of a window. Rows are taken four
+// Slopes (as differences of neighbouring heights) and the maximum height of a window. Rows are taken four
 // cells at a time, the last four once more rather than less.
-static double slopes_of(const us_height_field *f, const window *w, double dx[2], double dy[2]) {
+static double slopes_of(const us_height_field *f, const cell_window *w, double dx[2], double dy[2]) {
     const int32_t n = w->i1 - w->i0 + 1;
     usi_v4 big = usi_v4_all(INFINITY), top = -big;
     extent ex = {big, -big}, ey = ex;
@@ -502,7 +500,7 @@ static double slopes_of(const us_height_field *f, const window *w, double dx[2],
 
 // Makes the window as small as the slopes allow; false when the shape is above everything in it. `bottom`:
 // the lowest point, less the margin.
-static bool narrow(const gathered *g, double bottom, window *w) {
+static bool narrow(const gathered *g, double bottom, cell_window *w) {
     const spine *s = &g->s;
     double dx[2], dy[2], deep = slopes_of(g->f, w, dx, dy) - bottom;
     if (deep < 0) return false;
@@ -525,7 +523,7 @@ static bool narrow(const gathered *g, double bottom, window *w) {
     double ux = deep * n.x, uy = deep * n.y, more = g->margin + slack;
     double x = p.x + s->half * s->a.x + 0.5 * ux, half_x = s->half * fabs(s->a.x) + 0.5 * fabs(ux) + more;
     double y = p.y + s->half * s->a.y + 0.5 * uy, half_y = s->half * fabs(s->a.y) + 0.5 * fabs(uy) + more;
-    // Where little is left, all of it is looked at.
+    // Few cells left: all of them are tested.
     if (half_x * w->per_x > 1 || half_y * w->per_y > 1) {
         double length = sqrt(s->a.x * s->a.x + s->a.y * s->a.y);
         if (2 * s->half * length > 0.1 * s->size) {
@@ -546,8 +544,8 @@ static bool narrow(const gathered *g, double bottom, window *w) {
     return true;
 }
 
-// Far below the surface no foot may be in its own triangle: the one above the shape's middle pushes up.
-static void lift(gathered *g, const window *w) {
+// Contact far below the surface, where no foot may be in its own triangle: the one above the shape's middle.
+static void lift(gathered *g, const cell_window *w) {
     const us_height_field *f = g->f;
     double x = g->s.c.x * w->per_x + w->half_x, y = g->s.c.y * w->per_y + w->half_y;
     if (!(x >= 0 && y >= 0 && x <= f->n_x - 1 && y <= f->n_y - 1)) return;
@@ -566,13 +564,14 @@ static void lift(gathered *g, const window *w) {
 }
 
 // Whether a place is beside the strip by more than `more`.
-static inline bool is_off_strip(const window *w, double x, double y, double more) {
+static inline bool is_off_strip(const cell_window *w, double x, double y, double more) {
     return fabs(w->strip_x * x + w->strip_y * y - w->strip_at) > w->strip_wide + more;
 }
 
 // Walls, and ends flat on the ground, are beyond this method: false, unless the cell is beside the strip or
 // below the shape, and so out of reach.
-static bool drop_walls(const gathered *g, const window *w, reach *r, int32_t i, int32_t j, double bottom) {
+static bool drop_walls(const gathered *g, const cell_window *w, cell_pair *r, int32_t i, int32_t j,
+                       double bottom) {
     const us_height_field *f = g->f;
     for (int k = 0; k < 2; k++) {
         const int cell = k ? SECOND : FIRST;
@@ -589,18 +588,18 @@ static bool drop_walls(const gathered *g, const window *w, reach *r, int32_t i, 
 }
 
 // Two cells of which none is near.
-static const reach nothing;
+static const cell_pair nothing;
 
 // The faces of two cells from (i, j) on, and their edges to the cells before them: `left` and `below` are the
 // pairs of cells there, or nothing.
-static inline void touch_pair(gathered *g, const window *w, int32_t i, int32_t j, const reach *r,
-                              const reach *left, const reach *below) {
+static inline void touch_pair(gathered *g, const cell_window *w, int32_t i, int32_t j, const cell_pair *r,
+                              const cell_pair *left, const cell_pair *below) {
     const spine *s = &g->s;
     for (int on = r->inside & g->own; on; on &= on - 1) {
         const int bit = __builtin_ctz((unsigned)on), lane = bit % ENDS, end = bit / ENDS;
         const uint64_t cell = (uint64_t)j * (uint64_t)(g->f->n_x - 1) + (uint64_t)i;
         const double h = end ? s->half : -s->half;
-        const face t = {r, lane};
+        const lane_face t = {r, lane};
         add(g, normal_of(t), point_of(s, t, h), r->height[lane] + h * along_of(t), 2 * cell + (uint64_t)lane,
             OF_END + (uint32_t)end);
     }
@@ -618,13 +617,13 @@ static inline void touch_pair(gathered *g, const window *w, int32_t i, int32_t j
     const int crossed = near & ((beyond_1 ^ beyond_1 >> ENDS) | (beyond_2 ^ beyond_2 >> ENDS));
     for (int look = (ends | ends >> ENDS | crossed) & (FIRST | SECOND) * 0x10101; look; look &= look - 1) {
         const int bit = __builtin_ctz((unsigned)look), which = bit / 8, lane = bit % 8;
-        edge e = {{r, lane}, {r, lane}, i + lane / 2, j, (uint32_t)which};
+        grid_edge e = {{r, lane}, {r, lane}, i + lane / 2, j, (uint32_t)which};
         if (which == 0)
             e.f2.lane = lane + 1;
         else if (which == 1)
-            e.f1 = (face){below, lane + 1};
+            e.f1 = (lane_face){below, lane + 1};
         else
-            e.f1 = lane == 3 ? (face){r, 0} : (face){left, 2};
+            e.f1 = lane == 3 ? (lane_face){r, 0} : (lane_face){left, 2};
         // Convex: the slope across it falls.
         const usi_v4 *slope_1 = which == 2 ? &e.f1.r->sx : &e.f1.r->sy,
                      *slope_2 = which == 2 ? &e.f2.r->sx : &e.f2.r->sy;
@@ -637,11 +636,11 @@ static inline void touch_pair(gathered *g, const window *w, int32_t i, int32_t j
 }
 
 // Everything in the window. `bottom`: the lowest point, less the margin.
-static bool touch_cells(gathered *g, double bottom, const window *w) {
+static bool touch_cells(gathered *g, double bottom, const cell_window *w) {
     const us_height_field *f = g->f;
     const spine *s = &g->s;
     // Two rows of pairs of cells.
-    reach rows[2][WIDE / 2], *row = rows[0], *row_below = rows[1];
+    cell_pair rows[2][WIDE / 2], *row = rows[0], *row_below = rows[1];
     g->own = g->is_edge || s->n_end == 1 ? FIRST | SECOND : 255;
     g->flat = s->n_end == 2 ? 1e-9 * s->size : INFINITY;
     const bool has_strip = w->strip_wide < INFINITY;
@@ -651,7 +650,7 @@ static bool touch_cells(gathered *g, double bottom, const window *w) {
     double dy = s->c.y - (w->j0 - w->half_y) * f->dy;
     for (int32_t j = w->j0; j <= w->j1; j++, h0 += f->n_x, dy -= f->dy) {
         const double *h1 = h0 + f->n_x;
-        reach *r = row, *below = row_below;
+        cell_pair *r = row, *below = row_below;
         double dx = dx0;
         for (int32_t i = w->i0; i <= w->i1; i += 2, r++, below++, dx -= 2 * f->dx) {
             r->near = 0;
@@ -670,7 +669,7 @@ static bool touch_cells(gathered *g, double bottom, const window *w) {
             if (has_below && has_left && (r->near & FIRST)) touch_peak(g, i, j);
             if (has_below && (r->near & SECOND)) touch_peak(g, i + 1, j);
         }
-        reach *last = row;
+        cell_pair *last = row;
         row = row_below;
         row_below = last;
     }
@@ -693,7 +692,7 @@ static void choose(gathered *g) {
                 best = i;
             }
         }
-        usi_point t = g->at[k];
+        usi_candidate t = g->at[k];
         g->at[k] = g->at[best];
         g->at[best] = t;
     }
@@ -705,7 +704,7 @@ static void finish(gathered *g, const us_mat3 *R_WB, const us_geom *B, const us_
                    us_manifold *out) {
     if (g->n > KEPT) choose(g);
     for (int32_t i = 0; i < g->n; i++) {
-        const usi_point *p = &g->at[i];
+        const usi_candidate *p = &g->at[i];
         us_vec3 n = p->normal, p_A = p->p_A;
         if (R_WB) {
             n = us_mat3_mul_vec(R_WB, n);
@@ -715,7 +714,7 @@ static void finish(gathered *g, const us_mat3 *R_WB, const us_geom *B, const us_
         const double gap = p->gap - B->radius;
         out->normal[i] = n;
         out->p_A[i] = p_A;
-        out->p_B[i] = usi_vec3_ahead(p_A, -gap, n);
+        out->p_B[i] = usi_vec3_add_scaled(p_A, -gap, n);
         out->gap[i] = gap;
         out->feature[i] = p->id;
     }
@@ -724,14 +723,15 @@ static void finish(gathered *g, const us_mat3 *R_WB, const us_geom *B, const us_
 
 // The cells under a box in F, x and y from middle - half to middle + half. COVER_RIM: it reaches beyond the
 // field.
-typedef enum cover { COVER_NONE, COVER_SOME, COVER_RIM } cover;
+typedef enum cell_cover { COVER_NONE, COVER_SOME, COVER_RIM } cell_cover;
 
-static cover cells_under(const us_height_field *f, us_vec3 middle, double ax, double ay, window *w) {
-    *w = (window){.half_x = 0.5 * (f->n_x - 1),
-                  .half_y = 0.5 * (f->n_y - 1),
-                  .per_x = 1 / f->dx,
-                  .per_y = 1 / f->dy,
-                  .strip_wide = INFINITY};
+static cell_cover cells_under(const us_height_field *f, us_vec3 middle, double ax, double ay,
+                              cell_window *w) {
+    *w = (cell_window){.half_x = 0.5 * (f->n_x - 1),
+                       .half_y = 0.5 * (f->n_y - 1),
+                       .per_x = 1 / f->dx,
+                       .per_y = 1 / f->dy,
+                       .strip_wide = INFINITY};
     double x0 = (middle.x - ax) * w->per_x + w->half_x, x1 = (middle.x + ax) * w->per_x + w->half_x;
     double y0 = (middle.y - ay) * w->per_y + w->half_y, y1 = (middle.y + ay) * w->per_y + w->half_y;
     if (x1 < 0 || y1 < 0 || x0 > f->n_x - 1 || y0 > f->n_y - 1) return COVER_NONE;
@@ -744,7 +744,7 @@ static cover cells_under(const us_height_field *f, us_vec3 middle, double ax, do
 }
 
 // Narrows the window and looks at what is left. False: beyond this method.
-static bool touch_spine(gathered *g, double bottom, window *w) {
+static bool touch_spine(gathered *g, double bottom, cell_window *w) {
     // A smaller window has fewer slopes: as long as it shrinks well, it may shrink again.
     for (int32_t n = 0, last = INT32_MAX; last > 6; last = n) {
         if (!narrow(g, bottom, w)) return true;
@@ -765,8 +765,8 @@ bool usi_contact_terrain(const us_geom *A, us_vec3 centre, us_vec3 axis, const u
     s->a = axis;
     if (is_turned) {
         R = us_quat_matrix(X_WB->q);
-        s->c = usi_mat3_back(&R, s->c);
-        s->a = usi_mat3_back(&R, s->a);
+        s->c = usi_mat3_mul_transposed(&R, s->c);
+        s->a = usi_mat3_mul_transposed(&R, s->a);
     }
     s->half = A->kind == US_GEOM_SPHERE ? 0 : A->size[A->kind == US_GEOM_CYLINDER];
     s->r = A->kind == US_GEOM_CYLINDER ? A->size[0] : 0;
@@ -789,8 +789,8 @@ bool usi_contact_terrain(const us_geom *A, us_vec3 centre, us_vec3 axis, const u
         az += s->r * sqrt(positive(1 - s->a.z * s->a.z));
     }
     if (s->c.z - az > f->high) return true;
-    window w;
-    cover under = cells_under(f, s->c, ax, ay, &w);
+    cell_window w;
+    cell_cover under = cells_under(f, s->c, ax, ay, &w);
     if (under != COVER_SOME) return under == COVER_NONE;
     if (!touch_spine(&g, s->c.z - az, &w)) return false;
     if (g.n == 0) lift(&g, &w);
@@ -804,7 +804,7 @@ bool usi_contact_terrain(const us_geom *A, us_vec3 centre, us_vec3 axis, const u
 // or with the face itself where a peak pokes into it. The four edges are spines of no radius (or the box's
 // own), each with its first corner.
 
-static void peaks_in_face(gathered *g, const window *w, us_vec3 c, const us_vec3 axis[3],
+static void peaks_in_face(gathered *g, const cell_window *w, us_vec3 c, const us_vec3 axis[3],
                           const double half[3], int k, us_vec3 out) {
     static const int step[6][2] = {{1, 0}, {1, 1}, {0, 1}, {-1, 0}, {-1, -1}, {0, -1}};
     const us_height_field *f = g->f;
@@ -827,10 +827,34 @@ static void peaks_in_face(gathered *g, const window *w, us_vec3 c, const us_vec3
                 is_peak = us_vec3_dot(n, rim) < -1e-9 * (f->dx + f->dy);
             }
             if (is_peak)
-                add(g, n, usi_vec3_ahead(p, gap, n), gap, (uint64_t)j * (uint64_t)f->n_x + (uint64_t)i,
+                add(g, n, usi_vec3_add_scaled(p, gap, n), gap, (uint64_t)j * (uint64_t)f->n_x + (uint64_t)i,
                     OF_PEAK);
         }
     }
+}
+
+// Contact of the four edges of a box's lower face k, whose middle is `middle`. False: beyond this method.
+static inline bool touch_face_edges(gathered *g, const us_height_field *f, us_vec3 middle,
+                                    const us_vec3 axis[3], const double half[3], int k, double grow) {
+    int u = (k + 1) % 3, v = (k + 2) % 3;
+    spine *s = &g->s;
+    // Round the face: along +u, +v, -u, -v, each edge from its first corner.
+    for (int e = 0; e < 4; e++) {
+        int run = e & 1 ? v : u, off = e & 1 ? u : v;
+        double sign = e < 2 ? 1 : -1, side = e == 0 || e == 3 ? -1 : 1;
+        s->a = us_vec3_scale(sign, axis[run]);
+        s->half = half[run];
+        s->size = s->half + s->R;
+        s->c = usi_vec3_add_scaled(middle, side * half[off], axis[off]);
+        g->prefix = (uint64_t)(4 * k + e + 1) << 58;
+        double low = s->c.z - s->half * fabs(s->a.z) - grow;
+        cell_window we;
+        if (low > f->high || cells_under(f, s->c, s->half * fabs(s->a.x) + grow,
+                                         s->half * fabs(s->a.y) + grow, &we) != COVER_SOME)
+            continue;
+        if (!touch_spine(g, low, &we)) return false;
+    }
+    return true;
 }
 
 bool usi_contact_terrain_box(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB,
@@ -838,10 +862,10 @@ bool usi_contact_terrain_box(const us_geom *A, const us_pose *X_WA, const us_geo
     const us_height_field *f = B->field;
     gathered g;
     us_mat3 R = us_quat_matrix(X_WB->q), R_WA = us_quat_matrix(X_WA->q);
-    us_vec3 c = usi_mat3_back(&R, us_vec3_sub(X_WA->p, X_WB->p)), axis[3];
+    us_vec3 c = usi_mat3_mul_transposed(&R, us_vec3_sub(X_WA->p, X_WB->p)), axis[3];
     const double *half = A->size;
     for (int k = 0; k < 3; k++)
-        axis[k] = usi_mat3_back(&R, us_vec3_make(R_WA.m[k], R_WA.m[3 + k], R_WA.m[6 + k]));
+        axis[k] = usi_mat3_mul_transposed(&R, us_vec3_make(R_WA.m[k], R_WA.m[3 + k], R_WA.m[6 + k]));
     g.f = f;
     g.n = 0;
     g.margin = margin + B->radius;
@@ -856,8 +880,8 @@ bool usi_contact_terrain_box(const us_geom *A, const us_pose *X_WA, const us_geo
     }
     double bottom = c.z - az;
     if (bottom > f->high) return true;
-    window w;
-    cover under = cells_under(f, c, ax, ay, &w);
+    cell_window w;
+    cell_cover under = cells_under(f, c, ax, ay, &w);
     if (under != COVER_SOME) return under == COVER_NONE;
     double dx[2], dy[2];
     if (slopes_of(f, &w, dx, dy) < bottom) return true;
@@ -867,29 +891,15 @@ bool usi_contact_terrain_box(const us_geom *A, const us_pose *X_WA, const us_geo
     int k = fabs(axis[2].z) > 0.8 ? 2 : (fabs(axis[0].z) > 0.8 ? 0 : 1);
     if (!(fabs(axis[k].z) > 0.9 && sx * sx + sy * sy < 0.2) || !(half[0] > 0 && half[1] > 0 && half[2] > 0))
         return false;
+
+    // The lower face: its edges, then peaks in it.
     us_vec3 down = axis[k].z > 0 ? us_vec3_scale(-1, axis[k]) : axis[k];
-    int u = (k + 1) % 3, v = (k + 2) % 3;
-    us_vec3 middle = usi_vec3_ahead(c, half[k], down);
+    us_vec3 middle = usi_vec3_add_scaled(c, half[k], down);
     spine *s = &g.s;
     s->r = 0;
     s->R = A->radius;
     s->n_end = 2;
-    // Round the face: along +u, +v, -u, -v, each edge from its first corner.
-    for (int e = 0; e < 4; e++) {
-        int run = e & 1 ? v : u, off = e & 1 ? u : v;
-        double sign = e < 2 ? 1 : -1, side = e == 0 || e == 3 ? -1 : 1;
-        s->a = us_vec3_scale(sign, axis[run]);
-        s->half = half[run];
-        s->size = s->half + s->R;
-        s->c = usi_vec3_ahead(middle, side * half[off], axis[off]);
-        g.prefix = (uint64_t)(4 * k + e + 1) << 58;
-        double low = s->c.z - s->half * fabs(s->a.z) - grow;
-        window we;
-        if (low > f->high || cells_under(f, s->c, s->half * fabs(s->a.x) + grow,
-                                         s->half * fabs(s->a.y) + grow, &we) != COVER_SOME)
-            continue;
-        if (!touch_spine(&g, low, &we)) return false;
-    }
+    if (!touch_face_edges(&g, f, middle, axis, half, k, grow)) return false;
     g.prefix = (uint64_t)(4 * k) << 58;
     peaks_in_face(&g, &w, c, axis, half, k, down);
     if (g.n == 0 && c.z < f->high) {

@@ -1,9 +1,11 @@
-// Convex parts of a closed mesh: cut by planes, greedily, until every part's hull hugs the solid.
+// Convex decomposition of a closed mesh: cut by planes, greedily, until every part's hull is close to the
+// solid.
 //
-//     +------+                  +------+
-//     |      |                  |      |        the part whose hull stands off the most is cut in two; of
-//     many planes the one is taken |   +--'   . hull         |   a  |        that leaves least volume in the
-//     two hulls together |   |    .                |......|......  <- plane |   +--------+            | b |
+//     +------+                  +------+        The part whose hull stands off the solid the most is cut in
+//     |      |                  |      |        two. Of many planes the one is taken that leaves the smallest
+//     |   +--'   . hull         |   a  |        volume in the two hulls together.
+//     |   |    .                |......|......  <- plane
+//     |   +--------+            |      b      |
 //     +------------+            +-------------+
 //
 // Planes that are tried: across the three axes and the part's three principal axes, at quarters of its length
@@ -12,7 +14,7 @@
 // axis gains no volume at all although it is the only way to begin, so among equals the more even cut wins.
 //
 // A part is a soup of triangles, clipped at the planes; the caps of the cuts are never made, since a cap's
-// rim spans it and a hull asks only for corners. Whether a point is inside the solid is asked of the whole
+// rim spans it and a hull needs only corners. Whether a point is inside the solid is decided by the whole
 // mesh. A triangle that lies in the plane goes to the side on which its back is.
 //
 // The hulls of the two sides of a plane lie on the two sides, so no two hulls of all share volume. At the
@@ -50,13 +52,13 @@ typedef struct soup {
     size_t bytes;
 } soup;
 
-typedef struct part {
+typedef struct convex_part {
     soup soup;  // empty after joining
     us_hull *hull;
     double volume;
     usi_standoff standoff;
     bool is_final;  // no plane helps
-} part;
+} convex_part;
 
 // A side of the mesh at which it is concave.
 typedef struct notch {
@@ -65,16 +67,16 @@ typedef struct notch {
     double depth;  // in the hull of the part that is being cut
 } notch;
 
-typedef struct work {
+typedef struct decomposition {
     const us_mesh *mesh;
     us_allocator allocator;
     double max_error, size;
     notch *notch;
     int32_t n_notch, cap_notch;
-    part *part;
+    convex_part *part;
     int32_t n_part, max_part;
     us_error *err;
-} work;
+} decomposition;
 
 // ---- Soups ----
 
@@ -165,7 +167,7 @@ static double hull_volume(const us_hull *h) {
 }
 
 // The volume of the hull around every k-th of the points; 0 when it has none.
-static us_status points_volume(const work *w, us_vec3 *points, int32_t n, double *out_volume) {
+static us_status points_volume(const decomposition *w, us_vec3 *points, int32_t n, double *out_volume) {
     int32_t stride = 1 + n / SCORE_POINTS, kept = 0;
     for (int32_t i = 0; i < n; i += stride)
         points[kept++] = points[i];
@@ -178,33 +180,33 @@ static us_status points_volume(const work *w, us_vec3 *points, int32_t n, double
 }
 
 // Hull, volume and error of a part from its soup.
-static us_status part_finish(const work *w, part *p, us_error *err) {
+static us_status part_finish(const decomposition *w, convex_part *p, us_error *err) {
     us_status status = us_hull_create(p->soup.vertex, p->soup.n_vertex, &w->allocator, &p->hull, err);
     if (status) return status;
     p->volume = hull_volume(p->hull);
     p->standoff = usi_hull_standoff(p->hull, w->mesh, unresolved * w->max_error);
     return US_OK;
 }
-static void part_free(const work *w, part *p) {
+static void part_free(const decomposition *w, convex_part *p) {
     us_hull_destroy(p->hull);
     soup_free(&w->allocator, &p->soup);
-    *p = (part){0};
+    *p = (convex_part){0};
 }
 
 // ---- Concave edges ----
 
-typedef struct side {
+typedef struct triangle_side {
     us_vec3 a, b;  // a before b in the order of coordinates
     int32_t triangle;
     bool is_up;  // the triangle runs from a to b
-} side;
+} triangle_side;
 
 static int compare_points(us_vec3 a, us_vec3 b) {
     if (a.x != b.x) return a.x < b.x ? -1 : 1;
     if (a.y != b.y) return a.y < b.y ? -1 : 1;
     return a.z == b.z ? 0 : a.z < b.z ? -1 : 1;
 }
-static int compare_sides(const side *s, const side *t) {
+static int compare_sides(const triangle_side *s, const triangle_side *t) {
     int order = compare_points(s->a, t->a);
     if (!order) order = compare_points(s->b, t->b);
     if (!order) order = (s->is_up < t->is_up) - (s->is_up > t->is_up);
@@ -212,8 +214,8 @@ static int compare_sides(const side *s, const side *t) {
 }
 
 // Heap sort: in place, and the same everywhere.
-static void sift(side *s, size_t from, size_t n) {
-    side x = s[from];
+static void sift(triangle_side *s, size_t from, size_t n) {
+    triangle_side x = s[from];
     for (size_t child = 2 * from + 1; child < n; child = 2 * from + 1) {
         if (child + 1 < n && compare_sides(&s[child], &s[child + 1]) < 0) child++;
         if (compare_sides(&x, &s[child]) >= 0) break;
@@ -222,19 +224,19 @@ static void sift(side *s, size_t from, size_t n) {
     }
     s[from] = x;
 }
-static void sort_sides(side *s, size_t n) {
+static void sort_sides(triangle_side *s, size_t n) {
     for (size_t i = n / 2; i-- > 0;)
         sift(s, i, n);
     for (size_t i = n; i-- > 1;) {
-        side x = s[0];
+        triangle_side x = s[0];
         s[0] = s[i];
         s[i] = x;
         sift(s, 0, i);
     }
 }
 
-// Keeps the edge of two triangles when the second's third corner stands above the first's plane.
-static us_status add_notch(work *w, const side *s, const side *t) {
+// Keeps the edge of two triangles when the second's third corner is above the first's plane.
+static us_status add_notch(decomposition *w, const triangle_side *s, const triangle_side *t) {
     const us_mesh *m = w->mesh;
     us_vec3 n[2] = {triangle_normal(m->vertex, m->triangle[s->triangle]),
                     triangle_normal(m->vertex, m->triangle[t->triangle])};
@@ -253,21 +255,21 @@ static us_status add_notch(work *w, const side *s, const side *t) {
     return status;
 }
 
-static us_status find_notches(work *w) {
+static us_status find_notches(decomposition *w) {
     const us_mesh *m = w->mesh;
     size_t n = 3 * (size_t)m->n_triangle;
-    side *sides = usi_alloc(&w->allocator, n * sizeof *sides, USI_ALIGN);
+    triangle_side *sides = usi_alloc(&w->allocator, n * sizeof *sides, USI_ALIGN);
     if (!sides) return US_ERR_MEMORY;
     for (size_t i = 0; i < n; i++) {
         const int32_t *t = m->triangle[i / 3];
         us_vec3 a = m->vertex[t[i % 3]], b = m->vertex[t[(i + 1) % 3]];
         bool is_up = compare_points(a, b) < 0;
-        sides[i] = (side){is_up ? a : b, is_up ? b : a, (int32_t)(i / 3), is_up};
+        sides[i] = (triangle_side){is_up ? a : b, is_up ? b : a, (int32_t)(i / 3), is_up};
     }
     sort_sides(sides, n);
     us_status status = US_OK;
     for (size_t i = 0; i + 1 < n && !status; i++) {
-        const side *s = &sides[i], *t = s + 1;
+        const triangle_side *s = &sides[i], *t = s + 1;
         // Sides in one place come with those upwards first: this is where the two directions meet.
         bool is_pair = s->is_up && !t->is_up && !compare_points(s->a, t->a) && !compare_points(s->b, t->b);
         if (is_pair) status = add_notch(w, s, t);
@@ -372,7 +374,7 @@ static void soup_axes(const soup *s, us_vec3 axis[3]) {
         axis[k] = us_vec3_make(V[0][k], V[1][k], V[2][k]);
 }
 
-static void planes_of_notches(work *w, const part *p, planes *out) {
+static void planes_of_notches(decomposition *w, const convex_part *p, planes *out) {
     for (int32_t i = 0; i < w->n_notch; i++)
         w->notch[i].depth = notch_depth(&w->notch[i], p->hull, w->size);
     for (int k = 0; k < MAX_EDGES; k++) {
@@ -389,7 +391,7 @@ static void planes_of_notches(work *w, const part *p, planes *out) {
     }
 }
 
-static void find_planes(work *w, const part *p, planes *out) {
+static void find_planes(decomposition *w, const convex_part *p, planes *out) {
     us_vec3 axis[6] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     out->n = 0;
     planes_of_notches(w, p, out);
@@ -411,8 +413,8 @@ static void find_planes(work *w, const part *p, planes *out) {
 
 // Compares the planes by the volume they leave; *out_best is -1 when none cuts the part in two that have
 // volume.
-static us_status choose_plane(work *w, const part *p, const planes *all, soup *scratch, int32_t *number,
-                              int *out_best) {
+static us_status choose_plane(decomposition *w, const convex_part *p, const planes *all, soup *scratch,
+                              int32_t *number, int *out_best) {
     double least = DBL_MAX;
     *out_best = -1;
     for (int i = 0; i < all->n; i++) {
@@ -433,10 +435,10 @@ static us_status choose_plane(work *w, const part *p, const planes *all, soup *s
     return US_OK;
 }
 
-static us_status side_of(const work *w, const soup *from, plane p, double sign, soup *scratch,
-                         int32_t *number, part *out) {
+static us_status side_of(const decomposition *w, const soup *from, plane p, double sign, soup *scratch,
+                         int32_t *number, convex_part *out) {
     cut(from, p, sign, on_plane * w->size, number, scratch);
-    *out = (part){0};
+    *out = (convex_part){0};
     if (!soup_alloc(&w->allocator, scratch->n_vertex, scratch->n_triangle, &out->soup)) return US_ERR_MEMORY;
     out->soup.n_vertex = scratch->n_vertex;
     out->soup.n_triangle = scratch->n_triangle;
@@ -448,8 +450,8 @@ static us_status side_of(const work *w, const soup *from, plane p, double sign, 
 }
 
 // Cuts one part in two, or marks it as one that cannot be.
-static us_status split(work *w, int32_t which) {
-    part *p = &w->part[which], half[2] = {0};
+static us_status split(decomposition *w, int32_t which) {
+    convex_part *p = &w->part[which], half[2] = {0};
     size_t bytes = (size_t)p->soup.n_vertex * sizeof(int32_t);
     int32_t *number = usi_alloc(&w->allocator, bytes, USI_ALIGN);
     soup scratch = {0};
@@ -481,7 +483,8 @@ done:
 }
 
 // The hull around two parts.
-static us_status common_hull(const work *w, const part *a, const part *b, us_hull **out) {
+static us_status common_hull(const decomposition *w, const convex_part *a, const convex_part *b,
+                             us_hull **out) {
     int32_t n = a->hull->n_vertex + b->hull->n_vertex;
     us_vec3 *points = usi_alloc(&w->allocator, (size_t)n * sizeof *points, USI_ALIGN);
     if (!points) return US_ERR_MEMORY;
@@ -493,7 +496,7 @@ static us_status common_hull(const work *w, const part *a, const part *b, us_hul
 }
 
 // What the common hull of two parts adds to their volumes.
-static us_status joining_cost(const work *w, int32_t i, int32_t j, double *out) {
+static us_status joining_cost(const decomposition *w, int32_t i, int32_t j, double *out) {
     us_hull *hull = NULL;
     us_status status = common_hull(w, &w->part[i], &w->part[j], &hull);
     *out = status ? INFINITY : hull_volume(hull) - w->part[i].volume - w->part[j].volume;
@@ -501,8 +504,8 @@ static us_status joining_cost(const work *w, int32_t i, int32_t j, double *out) 
     return status == US_ERR_MEMORY ? status : US_OK;
 }
 
-static us_status try_join(work *w, int32_t i, int32_t j, bool *out_joined) {
-    part joined = {.is_final = true};
+static us_status try_join(decomposition *w, int32_t i, int32_t j, bool *out_joined) {
+    convex_part joined = {.is_final = true};
     *out_joined = false;
     us_status status = common_hull(w, &w->part[i], &w->part[j], &joined.hull);
     if (status) return status == US_ERR_MEMORY ? status : US_OK;
@@ -517,14 +520,14 @@ static us_status try_join(work *w, int32_t i, int32_t j, bool *out_joined) {
     w->part[i] = joined;
     // The last one takes the free place.
     w->part[j] = w->part[--w->n_part];
-    w->part[w->n_part] = (part){0};
+    w->part[w->n_part] = (convex_part){0};
     *out_joined = true;
     return US_OK;
 }
 
 // Joins the cheapest pair that stays good enough, again and again. cost[i][j], i < j; infinite where it was
 // tried in vain.
-static us_status join_parts(work *w, double (*cost)[MAX_JOINED], bool *out_any) {
+static us_status join_parts(decomposition *w, double (*cost)[MAX_JOINED], bool *out_any) {
     us_status status = US_OK;
     *out_any = false;
     if (w->n_part > MAX_JOINED) return US_OK;
@@ -556,7 +559,7 @@ static us_status join_parts(work *w, double (*cost)[MAX_JOINED], bool *out_any) 
     return status;
 }
 
-static us_status cut_parts(work *w) {
+static us_status cut_parts(decomposition *w) {
     for (;;) {
         int32_t worst = -1;
         for (int32_t i = 0; i < w->n_part; i++) {
@@ -570,9 +573,9 @@ static us_status cut_parts(work *w) {
     }
 }
 
-static us_status decompose(work *w) {
+static us_status decompose(decomposition *w) {
     const us_mesh *m = w->mesh;
-    part *first = &w->part[0];
+    convex_part *first = &w->part[0];
     size_t bytes = (size_t)m->n_vertex * sizeof(int32_t);
     int32_t *number = usi_alloc(&w->allocator, bytes, USI_ALIGN);
     if (!number ||
@@ -622,13 +625,13 @@ us_status us_mesh_decompose(const us_mesh *mesh, double max_error, int32_t max_p
                             (int)mesh->n_triangle);
     }
     us_vec3 diagonal = us_vec3_sub(mesh->node[0].max, mesh->node[0].min);
-    work w = {.mesh = mesh,
-              .allocator = allocator ? *allocator : us_allocator_default(),
-              .max_error = max_error,
-              .size = 0.5 * fmax(diagonal.x, fmax(diagonal.y, diagonal.z)),
-              .max_part = max_part,
-              .err = err};
-    size_t bytes = (size_t)max_part * sizeof(part);
+    decomposition w = {.mesh = mesh,
+                       .allocator = allocator ? *allocator : us_allocator_default(),
+                       .max_error = max_error,
+                       .size = 0.5 * fmax(diagonal.x, fmax(diagonal.y, diagonal.z)),
+                       .max_part = max_part,
+                       .err = err};
+    size_t bytes = (size_t)max_part * sizeof(convex_part);
     w.part = usi_alloc(&w.allocator, bytes, USI_ALIGN);
     if (!w.part)
         return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory to cut a mesh into %d parts",

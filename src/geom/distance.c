@@ -12,9 +12,9 @@
 //
 // Two half spaces have a distance only when their faces look at each other exactly; others overlap without
 // end: US_ERR_ARG. An intersection counts as convex: its farthest points are found by cutting planes
-// (meet.c), to 1e-7 of its size. One that is empty or without end is refused: US_ERR_ARG.
+// (intersection.c), to 1e-7 of its size. One that is empty or without end is refused: US_ERR_ARG.
 //
-// What a surface of triangles answers is said in surface.c: apart, the exact distance; overlapping, a depth
+// Triangle surfaces are answered by surface.c: apart, the exact distance; overlapping, a depth
 // that is never more than the true one.
 #include "geom/gjk.h"
 #include "geom/surface.h"
@@ -103,7 +103,7 @@ static us_status to_union(const us_geom *A, us_pose X_WA, const us_geom *B, us_p
         if (status) return status;
         if (i == 0 || g.distance < best.distance) best = g;
     }
-    *out = usi_gap_swept(best, 0, B->radius);
+    *out = usi_gap_less_radii(best, 0, B->radius);
     return US_OK;
 }
 
@@ -116,7 +116,7 @@ static us_gap posed(us_gap g, us_pose X_WG) {
 static us_status ordered(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, us_gap *out) {
     if (B->kind == US_GEOM_INTERSECTION && !is_convex(A->kind)) {
         us_status status = ordered(B, X_WB, A, X_WA, out);
-        if (!status) *out = usi_gap_turned(*out);
+        if (!status) *out = usi_gap_swapped(*out);
         return status;
     }
     if (B->kind == US_GEOM_UNION) return to_union(A, X_WA, B, X_WB, out);
@@ -126,13 +126,13 @@ static us_status ordered(const us_geom *A, us_pose X_WA, const us_geom *B, us_po
     }
     if (is_convex(A->kind) && B->kind == US_GEOM_HALF_SPACE) {
         us_vec3 n = us_quat_rotate(X_WB.q, us_vec3_make(0, 0, 1));
-        *out = usi_gap_swept(usi_gap_turned(half_space_gap(X_WB, farthest(A, X_WA, us_vec3_scale(-1, n)))), 0,
-                             B->radius);
+        *out = usi_gap_less_radii(
+            usi_gap_swapped(half_space_gap(X_WB, farthest(A, X_WA, us_vec3_scale(-1, n)))), 0, B->radius);
         return US_OK;
     }
     us_pose X_BA = us_pose_mul(us_pose_inverse(X_WB), X_WA);
     if (is_convex(A->kind)) {
-        *out = usi_gap_swept(posed(usi_surface_gap_convex(A, X_BA, B), X_WB), 0, B->radius);
+        *out = usi_gap_less_radii(posed(usi_surface_gap_convex(A, X_BA, B), X_WB), 0, B->radius);
         return US_OK;
     }
     us_status status = US_OK;
@@ -140,14 +140,14 @@ static us_status ordered(const us_geom *A, us_pose X_WA, const us_geom *B, us_po
         status = half_space_core(X_WA, B, X_WB, out);
     else
         *out = posed(usi_surface_gap(A, X_BA, B), X_WB);
-    if (!status) *out = usi_gap_swept(*out, A->radius, B->radius);
+    if (!status) *out = usi_gap_less_radii(*out, A->radius, B->radius);
     return status;
 }
 
 static us_status distance(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, us_gap *out) {
     if (!usi_is_swapped(A, X_WA, B, X_WB)) return ordered(A, X_WA, B, X_WB, out);
     us_status status = ordered(B, X_WB, A, X_WA, out);
-    if (!status) *out = usi_gap_turned(*out);
+    if (!status) *out = usi_gap_swapped(*out);
     return status;
 }
 

@@ -1,4 +1,4 @@
-// Inside of the shapes' data, and what the files of this room share.
+// Data of hulls, meshes and height fields, and functions that the files of this room share.
 #ifndef USI_GEOM_GEOM_H
 #define USI_GEOM_GEOM_H
 
@@ -49,8 +49,8 @@ struct us_height_field {
     double *height;     // n_x * n_y, x fastest
     int32_t n_tile_x;   // tiles of USI_FIELD_TILE by USI_FIELD_TILE cells, those at the end smaller
     double (*tile)[2];  // extremes of each tile, x fastest
-    // Of ground that is paged in from a site (field_site.c): heights and extremes are known where a client of
-    // the pager has asked for them, and may be read there alone. NULL: all are known.
+    // Ground that is paged in from a site (height_field_site.c): heights and extremes may be read where a
+    // client of the pager has requested them. NULL: all are in memory.
     struct usi_pager *pager;
     uint64_t hash;  // of the site and of the part of it that this is
     us_vec3 p_SF;   // m, of the field's middle in the site's frame
@@ -73,13 +73,13 @@ static inline us_vec3 usi_field_point(const us_height_field *f, int32_t i, int32
 // layer.
 us_status usi_field_open(const char *path, const char *layer, const double zone[4], double memory,
                          const us_allocator *allocator, us_height_field **out_field, us_error *err);
-int32_t usi_field_layer(const us_site_info *info,
-                        const char *name);  // the layer of numbers of that name; -1: none
+// The layer of numbers of that name; -1: none.
+int32_t usi_field_layer(const us_site_info *info, const char *name);
 // The zone as a window of samples.
 us_status usi_field_zone(const us_site_info *info, const double zone[4], usi_window *out_window,
                          us_error *err);
 
-// The greatest height over the cells of a rectangle; -INFINITY when it meets none.
+// The maximum height over the cells of a rectangle; -INFINITY when it meets none.
 double usi_field_top(const us_height_field *f, double x0, double y0, double x1, double y1);
 
 static inline bool usi_is_convex(us_geom_kind kind) { return kind <= US_GEOM_CONVEX; }

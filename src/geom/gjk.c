@@ -1,28 +1,27 @@
-// Distance of two convex shapes (Gilbert, Johnson, Keerthi 1988), with exact short cuts for points, segments
-// and boxes.
+// Distance of two convex shapes (Gilbert, Johnson, Keerthi 1988), with closed forms for points, segments and
+// boxes.
 //
-// A and B are as far apart as their difference C = { a - b } is from the origin O. C is never built: only its
-// farthest point along a direction is ever asked for. A simplex of up to four such points closes in on O:
+// A and B are as far apart as their Minkowski difference C = { a - b } is from the origin O. C is never
+// built: only its support points are used. A simplex of up to four of them closes in on O:
 //
 //            w3 . . . . . .
 //              \    C      .         v  the point of the simplex nearest to O
-//               \           .        w  the farthest point of C along -v: nothing of C is nearer to O than
-//               v.w/|v|
-//        O ---v--*           .
-//               /           .        |v| - v.w/|v| is how much better the answer could still get
-//              w1 . . . . .
+//               \           .        w  the farthest point of C along -v: no point of C is nearer to O than
+//        O ---v--*           .          v.w/|v|
+//               /           .
+//              w1 . . . . .          |v| - v.w/|v| is how much better the answer could still get
 //
 // Where a step ends is found by trying every corner, edge, triangle of the simplex that has the newest point
 // in it, and taking the nearest valid one. Trying all costs little more than deciding which to try, and no
 // decision can go wrong by rounding: each candidate is a true point of C, so the answer never gets worse, and
 // the bound above says how good it is.
 //
-// When O lies in C (or nearer than the rounding of its corners allows a direction to be told) epa.c takes
+// Where O lies in C (or nearer than the rounding of its corners allows a direction to be known) epa.c takes
 // over. Both work on the cores, so shapes whose radii alone overlap never get there, and their normal is as
 // good as that of separate shapes.
 #include "geom/gjk.h"
 
-#include "geom/meet.h"
+#include "geom/intersection.h"
 
 #include <float.h>
 #include <string.h>
@@ -33,7 +32,7 @@ static const double TOUCH = 1e-10;
 // Relative to |v|: the improvement that is not worth another step. Flat shapes stop by running out of corners
 // well before.
 static const double ENOUGH = 1e-12;
-// Relative to the distance of the middles: a separation that is worth being looked at twice.
+// Relative to the distance of the middles: a separation that is worth a second test.
 static const double SLACK = 1e-8;
 // Flat shapes take 3 to 10 steps, round ones 10 to 40.
 enum { MAX_STEPS = 64 };
@@ -44,11 +43,13 @@ static us_vec3 mul_transposed(const us_mat3 *R, us_vec3 a) {
                         m[2] * a.x + m[5] * a.y + m[8] * a.z);
 }
 
-usi_difference usi_pair_support(const usi_pair *pair, us_vec3 d) {
-    usi_difference s;
+usi_minkowski_point usi_convex_pair_support(const usi_convex_pair *pair, us_vec3 d) {
+    usi_minkowski_point s;
     us_vec3 d_B = mul_transposed(&pair->R_AB, us_vec3_scale(-1, d));
-    s.a = pair->meet_A ? usi_meet_support(pair->meet_A, d) : usi_core_support(pair->A, d);
-    us_vec3 b_B = pair->meet_B ? usi_meet_support(pair->meet_B, d_B) : usi_core_support(pair->B, d_B);
+    s.a = pair->intersection_A ? usi_intersection_support(pair->intersection_A, d)
+                               : usi_core_support(pair->A, d);
+    us_vec3 b_B = pair->intersection_B ? usi_intersection_support(pair->intersection_B, d_B)
+                                       : usi_core_support(pair->B, d_B);
     s.b = us_vec3_add(pair->p_AB, us_mat3_mul_vec(&pair->R_AB, b_B));
     s.w = us_vec3_sub(s.a, s.b);
     return s;
@@ -59,15 +60,15 @@ usi_difference usi_pair_support(const usi_pair *pair, us_vec3 d) {
 
 typedef struct simplex {
     int n;
-    usi_difference s[4];
+    usi_minkowski_point s[4];
     double share[4];  // v = sum of share * s.w; 0 or more, sum 1
     us_vec3 v;
     double vv;
     bool holds_origin;
 } simplex;
 
-// Keeps the candidate with corners a, b, c (n of them) and shares of the last n - 1 when it is valid and the
-// nearest so far.
+// Keeps the candidate with n corners and the barycentric coordinates of the last n - 1, if it is valid and
+// the nearest so far.
 static void offer(simplex *best, const simplex *from, int n, const int *corner, const double *share) {
     us_vec3 v = from->s[corner[0]].w;
     double first = 1;
@@ -149,22 +150,22 @@ static usi_core_gap witness(const simplex *s) {
     return g;
 }
 
-bool usi_gjk(const usi_pair *pair, us_vec3 start, usi_core_gap *out) {
+bool usi_gjk(const usi_convex_pair *pair, us_vec3 start, usi_core_gap *out) {
     simplex now = {.n = 1, .share = {1}};
-    now.s[0] = usi_pair_support(pair, start);
+    now.s[0] = usi_convex_pair_support(pair, start);
     now.v = now.s[0].w;
     now.vv = us_vec3_dot(now.v, now.v);
     double size2 = now.vv, gain = 0;
     for (int step = 0; step < MAX_STEPS; step++) {
         if (now.vv <= TOUCH * TOUCH * size2) break;
-        usi_difference s = usi_pair_support(pair, us_vec3_scale(-1, now.v));
+        usi_minkowski_point s = usi_convex_pair_support(pair, us_vec3_scale(-1, now.v));
         size2 = fmax(size2, us_vec3_dot(s.w, s.w));
         gain = now.vv - us_vec3_dot(now.v, s.w);
         if (gain <= ENOUGH * now.vv + (2 * DBL_EPSILON + pair->noise) * sqrt(size2 * now.vv)) break;
         simplex grown = now;
         grown.s[grown.n++] = s;
         simplex next = nearest(&grown);
-        // Rounding has the last word: no progress, no more steps.
+        // Without progress beyond rounding the search ends.
         if (!(next.vv < now.vv)) break;
         now = next;
     }
@@ -173,7 +174,7 @@ bool usi_gjk(const usi_pair *pair, us_vec3 start, usi_core_gap *out) {
     return now.vv > TOUCH * TOUCH * size2;
 }
 
-// ---- short cuts
+// ---- closed forms
 // ----------------------------------------------------------------
 
 // A unit vector perpendicular to e (any length, also 0), as near to +z of W as can be.
@@ -289,7 +290,7 @@ static int compare_poses(us_pose X, us_pose Y) {
     return compare(place[0], place[1], 7);
 }
 
-// Shapes by what they are made of; 0 when nothing tells them apart.
+// Order of shapes by their data; 0 when they are equal.
 static int compare_shapes(const us_geom *A, const us_geom *B) {
     if (A->kind != B->kind) return A->kind < B->kind ? -1 : 1;
     int order = compare(&A->radius, &B->radius, 1);
@@ -335,20 +336,20 @@ bool usi_is_swapped(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_
     return (order ? order : compare_shapes(A, B)) > 0;
 }
 
-// Round bodies that all but touch: the triangles of the simplex got so thin that rounding stopped the search,
-// a little too far out. A face of EPA tells the way; a new search from there comes nearer. Where it still
+// Second search for round bodies that all but touch: the triangles of the simplex got so thin that rounding
+// stopped the first one, a little too far out. A face of EPA gives a direction to start from. Where that
 // leaves the direction open, the face's is taken.
-static usi_core_gap look_again(const usi_pair *pair, const usi_core_gap *first) {
+static usi_core_gap search_again(const usi_convex_pair *pair, const usi_core_gap *first) {
     usi_core_gap g = *first, by_face = usi_epa(pair, first), second;
     if (!usi_gjk(pair, us_vec3_scale(-1, by_face.normal), &second)) return usi_epa(pair, &second);
     if (second.distance < g.distance || second.slack < g.slack) g = second;
     return by_face.distance >= g.distance - 10 * SLACK * us_vec3_norm(pair->p_AB) ? by_face : g;
 }
 
-static usi_core_gap pair_gap(const usi_pair *pair) {
+static usi_core_gap pair_gap(const usi_convex_pair *pair) {
     usi_core_gap g;
     if (!usi_gjk(pair, pair->p_AB, &g)) return usi_epa(pair, &g);
-    return g.slack > SLACK * us_vec3_norm(pair->p_AB) && pair->noise == 0 ? look_again(pair, &g) : g;
+    return g.slack > SLACK * us_vec3_norm(pair->p_AB) && pair->noise == 0 ? search_again(pair, &g) : g;
 }
 
 static us_gap gap_in_world(const usi_core_gap *g, us_pose X_WA) {
@@ -357,30 +358,35 @@ static us_gap gap_in_world(const usi_core_gap *g, us_pose X_WA) {
     return gap;
 }
 
-// An intersection (B, perhaps A too) remembers the planes that were found while its farthest points are asked
-// for. NaN: nothing is in it, or it has no end.
-static us_gap meeting_gap(const usi_pair *of, us_pose X_WA) {
-    usi_pair pair = *of;
-    usi_meet meet_A, meet_B;
+// Gap of an intersection (B, perhaps A too), which keeps its cutting planes during the search. NaN: it is
+// empty or unbounded.
+static us_gap intersection_gap(const usi_convex_pair *of, us_pose X_WA) {
+    usi_convex_pair pair = *of;
+    usi_intersection intersection_A, intersection_B;
     us_gap none = {NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN}, {NAN, NAN, NAN}};
     us_vec3 up = us_vec3_make(0, 0, 1);
-    if (!pair.meet_B) {
-        if (!usi_meet_init(&meet_B, pair.B) || isnan(usi_meet_support(&meet_B, up).x)) return none;
-        pair.meet_B = &meet_B;
+    if (!pair.intersection_B) {
+        if (!usi_intersection_init(&intersection_B, pair.B) ||
+            isnan(usi_intersection_support(&intersection_B, up).x))
+            return none;
+        pair.intersection_B = &intersection_B;
     }
     // Curved parts only: flat ones are exact. 3e-7: three times what a farthest point may be outside.
-    pair.noise = pair.meet_B->n_part > 0 ? 3e-7 : 0;
+    pair.noise = pair.intersection_B->n_part > 0 ? 3e-7 : 0;
     if (pair.A->kind == US_GEOM_INTERSECTION) {
-        if (!usi_meet_init(&meet_A, pair.A) || isnan(usi_meet_support(&meet_A, up).x)) return none;
-        pair.meet_A = &meet_A;
-        if (meet_A.n_part > 0) pair.noise = 3e-7;
+        if (!usi_intersection_init(&intersection_A, pair.A) ||
+            isnan(usi_intersection_support(&intersection_A, up).x))
+            return none;
+        pair.intersection_A = &intersection_A;
+        if (intersection_A.n_part > 0) pair.noise = 3e-7;
     }
     usi_core_gap g = pair_gap(&pair);
     return gap_in_world(&g, X_WA);
 }
 
 // Cores only. Everything is computed from A's origin, so that shapes far from W's origin lose nothing.
-static us_gap core_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, usi_meet *meet_B) {
+static us_gap core_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB,
+                       usi_intersection *intersection_B) {
     if (B->kind <= US_GEOM_CAPSULE) {
         us_vec3 e = A->kind == US_GEOM_CAPSULE ? us_quat_rotate(X_WA.q, us_vec3_make(0, 0, A->size[0]))
                                                : us_vec3_make(0, 0, 0);
@@ -390,23 +396,25 @@ static us_gap core_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose
     }
     if (A->kind == US_GEOM_SPHERE && B->kind == US_GEOM_BOX) return point_box(X_WA.p, B->size, X_WB);
     us_quat q_AW = us_quat_conj(X_WA.q);
-    usi_pair pair = {.A = A,
-                     .B = B,
-                     .R_AB = us_quat_matrix(us_quat_mul(q_AW, X_WB.q)),
-                     .p_AB = us_quat_rotate(q_AW, us_vec3_sub(X_WB.p, X_WA.p)),
-                     .up = us_quat_rotate(q_AW, us_vec3_make(0, 0, 1)),
-                     .meet_B = meet_B};
-    if (B->kind == US_GEOM_INTERSECTION) return meeting_gap(&pair, X_WA);
+    usi_convex_pair pair = {.A = A,
+                            .B = B,
+                            .R_AB = us_quat_matrix(us_quat_mul(q_AW, X_WB.q)),
+                            .p_AB = us_quat_rotate(q_AW, us_vec3_sub(X_WB.p, X_WA.p)),
+                            .up = us_quat_rotate(q_AW, us_vec3_make(0, 0, 1)),
+                            .intersection_B = intersection_B};
+    if (B->kind == US_GEOM_INTERSECTION) return intersection_gap(&pair, X_WA);
     usi_core_gap g = pair_gap(&pair);
     return gap_in_world(&g, X_WA);
 }
 
-us_gap usi_convex_gap_met(const us_geom *A, us_pose X_WA, usi_meet *meet_A, const us_geom *B, us_pose X_WB) {
+us_gap usi_convex_gap_cached(const us_geom *A, us_pose X_WA, usi_intersection *intersection_A,
+                             const us_geom *B, us_pose X_WB) {
     if (usi_is_swapped(A, X_WA, B, X_WB))
-        return usi_gap_turned(usi_gap_swept(core_gap(B, X_WB, A, X_WA, meet_A), B->radius, A->radius));
-    return usi_gap_swept(core_gap(A, X_WA, B, X_WB, NULL), A->radius, B->radius);
+        return usi_gap_swapped(
+            usi_gap_less_radii(core_gap(B, X_WB, A, X_WA, intersection_A), B->radius, A->radius));
+    return usi_gap_less_radii(core_gap(A, X_WA, B, X_WB, NULL), A->radius, B->radius);
 }
 
 us_gap usi_convex_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB) {
-    return usi_convex_gap_met(A, X_WA, NULL, B, X_WB);
+    return usi_convex_gap_cached(A, X_WA, NULL, B, X_WB);
 }

@@ -4,7 +4,7 @@
 // with 7 digits, where the faces of what was a box differ by more than that, so facets are merged up to 2e-7
 // of the size: a contact on a face then is one polygon, not a fan of triangles that each claim the contact.
 // What Qhull returns is trusted only after it was checked to be one closed surface (every side shared by
-// exactly two faces, Euler's V - E + F = 2), flat and convex; otherwise it is asked again with less merging.
+// exactly two faces, Euler's V - E + F = 2), flat and convex; otherwise it is built again with less merging.
 //
 //     face f is left of the edge v0 -> v1, seen from outside, face g right of it:
 //
@@ -29,7 +29,7 @@
 
 enum {
     N_SPREAD = 16,
-    SPREAD_FROM = 48,  // hulls up to this size are searched one by one (shape.c)
+    SPREAD_FROM = 48,  // hulls up to this size are searched one by one (shape_support.c)
 };
 
 // Flatter than this part of their size, points are taken to lie in a plane. Ten times what facets are merged
@@ -406,7 +406,7 @@ static void make_neighbours(us_hull *h) {
 // a corner with sides of length l can look like a summit to directions that lean by e / l, although the far
 // end of the face is higher by its whole length times that.
 static bool is_sound(const us_hull *h, const scratch *s, const us_vec3 *points) {
-    // At most 1e8 comparisons (0.1 s): of very many points every k-th is looked at.
+    // At most 1e8 comparisons (0.1 s): of very many points every k-th is tested.
     int64_t stride = 1 + (int64_t)s->n_given * h->n_face / 100000000;
     for (int32_t f = 0; f < h->n_face; f++) {
         const int32_t *c = h->face_vertex + h->face_start[f];

@@ -5,10 +5,8 @@
 //
 //            ___________________
 //          /  |                 |   prism over a face: polygon plus segment of length r along the normal
-//         | s |     prism       |   sector s along an edge: segment plus circular sector between the two
-//         normals
-//         |___|_________________|   at a vertex (where edges meet): a ball's sector over the polygon of
-//         normals
+//         | s |     prism       |   sector s along an edge: segment plus circular sector between two normals
+//         |___|_________________|   at a vertex (where edges meet): a ball's sector over the normals' polygon
 //             |                 |
 //             |   polyhedron    |
 //
@@ -17,8 +15,8 @@
 // it, theta_i the length of arc i, m_i the unit normal of its plane, inwards, and c_i the integral of n along
 // it. The divergence theorem on the sphere, for the tangent fields a - (a.n) n and (b.n)(a - (a.n) n), gives
 //
-//     integral of n = 1/2 sum theta_i m_i            integral of n n^T = 1/3 (O 1 + sum of the symmetric part
-//     of m_i c_i^T)
+//     integral of n     = 1/2 sum theta_i m_i
+//     integral of n n^T = 1/3 (O 1 + sum of the symmetric part of m_i c_i^T)
 //
 // and the sector's moments are r^3/3, r^4/4 and r^5/5 times those of P. For the arc at an edge's end, m is
 // the edge's direction (towards the edge's outside).

@@ -1,11 +1,11 @@
 // Rays against triangle meshes, by the tree of boxes.
 //
-// Whether a ray starts inside a closed mesh is told by counting: it leaves once more than it enters. Only
+// Whether a ray starts inside a closed mesh is decided by counting: it leaves once more than it enters. Only
 // rays whose first face shows its back are asked, all others see the outside.
 #include "geom/ray.h"
 
 // The ray with its axes renamed so that it goes mostly along z, and sheared so that it goes along z exactly.
-// Triangles are then looked at in the plane (x, y), the ray being the origin (Woop, Benthin, Wald 2013).
+// Triangles are then tested in the plane (x, y), the ray being the origin (Woop, Benthin, Wald 2013).
 typedef struct shear {
     int x, y, z;
     double sx, sy, sz;
@@ -13,7 +13,7 @@ typedef struct shear {
 
 typedef struct mesh_cast {
     const us_mesh *mesh;
-    usi_line l;
+    usi_ray l;
     us_vec3 inverse;  // 1 / direction
     shear shear;
     double radius;
@@ -59,8 +59,8 @@ static void cast_triangle(mesh_cast *c, int32_t index) {
     const int32_t *t = c->mesh->triangle[index];
     const us_vec3 corner[3] = {c->mesh->vertex[t[0]], c->mesh->vertex[t[1]], c->mesh->vertex[t[2]]};
     if (c->radius > 0) {
-        usi_span s = usi_span_triangle(c->l, corner, c->radius);
-        us_ray_hit hit = usi_span_hit(s, c->l, c->best);
+        usi_ray_span s = usi_ray_span_triangle(c->l, corner, c->radius);
+        us_ray_hit hit = usi_ray_span_hit(s, c->l, c->best);
         if (hit.range < c->best) {
             c->best = hit.range;
             c->normal = hit.normal;
@@ -142,8 +142,8 @@ static void cast_tree(mesh_cast *c, int32_t root) {
     }
 }
 
-us_ray_hit usi_cast_mesh(const us_mesh *mesh, usi_line l, double range, double radius) {
-    if (mesh->n_node == 0) return USI_MISS;
+us_ray_hit usi_ray_cast_mesh(const us_mesh *mesh, usi_ray l, double range, double radius) {
+    if (mesh->n_node == 0) return USI_RAY_MISS;
     us_vec3 inverse = us_vec3_make(1 / l.d.x, 1 / l.d.y, 1 / l.d.z), low = mesh->node[0].min,
             high = mesh->node[0].max;
     mesh_cast c = {mesh, l, inverse, shear_of(l.d), radius, false, false, 0, range, {0, 0, 0}, -1};
@@ -175,8 +175,8 @@ us_ray_hit usi_cast_mesh(const us_mesh *mesh, usi_line l, double range, double r
         c.only_front = true;
         cast_tree(&c, 0);
     }
-    if (c.triangle < 0 || c.best > range) return USI_MISS;
+    if (c.triangle < 0 || c.best > range) return USI_RAY_MISS;
     // An open mesh has two sides; the one that is seen is the one that was hit.
-    bool turn = us_vec3_dot(c.normal, l.d) > 0;
-    return (us_ray_hit){c.best, turn ? us_vec3_scale(-1, c.normal) : c.normal};
+    bool is_back_face = us_vec3_dot(c.normal, l.d) > 0;
+    return (us_ray_hit){c.best, is_back_face ? us_vec3_scale(-1, c.normal) : c.normal};
 }

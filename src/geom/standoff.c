@@ -1,15 +1,15 @@
-// How far a convex polyhedron stands off the solid inside a closed mesh: a bound that holds for every point,
+// Standoff of a convex polyhedron from the solid inside a closed mesh: a bound that holds for every point,
 // not only for samples.
 //
-// The hull's surface is bounded for certain. Each face is cut into triangles; over a triangle with middle c
-// and radius r (to its farthest corner) the distance is at most
+// The hull's surface is bounded for certain. Each face is divided into triangles; over a triangle with middle
+// c and radius r (to its farthest corner) the distance is at most
 //
-//     d(c) + r                       since it changes no faster than the point moves
-//     r - depth of c                 where c is inside the solid, and 0 where that is negative
-//     max of d(corner, T)            for any one triangle T of the mesh: the distance from one convex thing
-//     is convex, so it is largest at a corner
+//     d(c) + r                  since it changes no faster than the point moves
+//     r - depth of c            where c is inside the solid, and 0 where that is negative
+//     max of d(corner, T)       for any one triangle T of the mesh: the distance from a convex set is convex,
+//                               so it is largest at a corner
 //
-// The last makes faces that lie in the mesh cheap: one look says 0. A triangle whose bound is above the
+// The last makes faces that lie in the mesh cheap: one query gives 0. A triangle whose bound is above the
 // largest distance found so far is halved along its longest side, and so on, until the bound and the largest
 // distance found all but agree.
 //
@@ -18,7 +18,7 @@
 //     -----*----- T
 //
 // Inside the hull, a hollow with a narrow mouth or none may be deeper than the surface shows (a bottle). Such
-// hollows are looked for on a lattice.
+// hollows are searched for on a lattice.
 #include "geom/standoff.h"
 
 #include "geom/surface.h"
@@ -47,8 +47,8 @@ static double box_distance2(const usi_bvh_node *node, us_vec3 p) {
     return x * x + y * y + z * z;
 }
 
-usi_near usi_mesh_nearest(const us_mesh *mesh, us_vec3 p) {
-    usi_near best = {INFINITY, p, -1};
+usi_mesh_point usi_mesh_nearest(const us_mesh *mesh, us_vec3 p) {
+    usi_mesh_point best = {INFINITY, p, -1};
     double least = INFINITY;
     struct {
         int32_t node;
@@ -64,7 +64,7 @@ usi_near usi_mesh_nearest(const us_mesh *mesh, us_vec3 p) {
         for (int32_t i = node->first; i < node->first + node->count; i++) {
             us_vec3 corner[3];
             corners_of(mesh, mesh->order[i], corner);
-            us_vec3 q = usi_nearest_on_triangle(p, corner[0], corner[1], corner[2]), d = us_vec3_sub(p, q);
+            us_vec3 q = usi_triangle_nearest(p, corner[0], corner[1], corner[2]), d = us_vec3_sub(p, q);
             if (us_vec3_dot(d, d) < least) {
                 least = us_vec3_dot(d, d);
                 best.q = q;
@@ -84,7 +84,7 @@ usi_near usi_mesh_nearest(const us_mesh *mesh, us_vec3 p) {
     return best;
 }
 
-bool usi_mesh_holds(const us_mesh *mesh, us_vec3 p) {
+bool usi_mesh_contains(const us_mesh *mesh, us_vec3 p) {
     // Along no axis, face diagonal or space diagonal of what people draw.
     const us_vec3 odd = {0.36951862, 0.53427561, 0.76026947};
     us_geom g = {.kind = US_GEOM_MESH, .mesh = mesh};
@@ -95,25 +95,25 @@ bool usi_mesh_holds(const us_mesh *mesh, us_vec3 p) {
 
 // ---- The bound ----
 
-typedef struct tile {
+typedef struct hull_tile {
     us_vec3 corner[3];
-} tile;
+} hull_tile;
 
 // What is known over a tile; looks at its middle.
-static double look(const tile *t, const us_mesh *mesh, double enough, usi_standoff *s) {
+static double look(const hull_tile *t, const us_mesh *mesh, double enough, usi_standoff *s) {
     us_vec3 c = us_vec3_scale(1.0 / 3, us_vec3_add(t->corner[0], us_vec3_add(t->corner[1], t->corner[2])));
-    usi_near near = usi_mesh_nearest(mesh, c);
+    usi_mesh_point near = usi_mesh_nearest(mesh, c);
     double radius = 0, flat = 0;
     us_vec3 T[3];
     corners_of(mesh, near.triangle, T);
     for (int k = 0; k < 3; k++) {
         us_vec3 p = t->corner[k];
         radius = fmax(radius, us_vec3_norm(us_vec3_sub(p, c)));
-        flat = fmax(flat, us_vec3_norm(us_vec3_sub(p, usi_nearest_on_triangle(p, T[0], T[1], T[2]))));
+        flat = fmax(flat, us_vec3_norm(us_vec3_sub(p, usi_triangle_nearest(p, T[0], T[1], T[2]))));
     }
     double bound = fmin(flat, near.distance + radius);
     if (bound <= enough) return bound;
-    if (usi_mesh_holds(mesh, c)) return fmin(flat, fmax(0, radius - near.distance));
+    if (usi_mesh_contains(mesh, c)) return fmin(flat, fmax(0, radius - near.distance));
     if (near.distance > s->found) {
         s->found = near.distance;
         s->worst = c;
@@ -123,7 +123,7 @@ static double look(const tile *t, const us_mesh *mesh, double enough, usi_stando
 }
 
 // Halves a tile along its longest side: the second half in *t, the first in the result.
-static tile halve(tile *t) {
+static hull_tile halve(hull_tile *t) {
     int k = 0;
     double longest = -1;
     for (int i = 0; i < 3; i++) {
@@ -134,19 +134,19 @@ static tile halve(tile *t) {
         }
     }
     us_vec3 middle = us_vec3_scale(0.5, us_vec3_add(t->corner[k], t->corner[(k + 1) % 3]));
-    tile first = *t;
+    hull_tile first = *t;
     first.corner[(k + 1) % 3] = middle;
     t->corner[k] = middle;
     return first;
 }
 
-static void bound_tile(const tile *whole, const us_mesh *mesh, double enough, int32_t *looks,
+static void bound_tile(const hull_tile *whole, const us_mesh *mesh, double enough, int32_t *looks,
                        usi_standoff *s) {
-    tile stack[STACK];
+    hull_tile stack[STACK];
     int n = 0;
     stack[n++] = *whole;
     while (n > 0) {
-        tile t = stack[--n];
+        hull_tile t = stack[--n];
         double wanted = fmax(enough, 1.05 * s->found), bound = look(&t, mesh, wanted, s);
         wanted = fmax(enough, 1.05 * s->found);
         if (bound <= wanted || n + 2 > STACK || ++*looks > MAX_LOOKS) {
@@ -176,8 +176,8 @@ static void look_inside(const us_hull *hull, const us_mesh *mesh, usi_standoff *
         us_vec3 p = us_vec3_add(
             box.min, us_vec3_make(x / LATTICE * side.x, y / LATTICE * side.y, z / LATTICE * side.z));
         if (!is_in_hull(hull, p)) continue;
-        usi_near near = usi_mesh_nearest(mesh, p);
-        if (!(near.distance > s->found) || usi_mesh_holds(mesh, p)) continue;
+        usi_mesh_point near = usi_mesh_nearest(mesh, p);
+        if (!(near.distance > s->found) || usi_mesh_contains(mesh, p)) continue;
         s->found = near.distance;
         s->worst = p;
         s->q = near.q;
@@ -193,7 +193,7 @@ usi_standoff usi_hull_standoff(const us_hull *hull, const us_mesh *mesh, double 
         for (int32_t f = 0; f < hull->n_face; f++) {
             const int32_t *c = hull->face_vertex + hull->face_start[f];
             for (int32_t k = 1; k + 1 < hull->face_start[f + 1] - hull->face_start[f]; k++) {
-                tile t = {{hull->vertex[c[0]], hull->vertex[c[k]], hull->vertex[c[k + 1]]}};
+                hull_tile t = {{hull->vertex[c[0]], hull->vertex[c[k]], hull->vertex[c[k + 1]]}};
                 if (pass == 0)
                     look(&t, mesh, enough, &s);
                 else

@@ -1,4 +1,4 @@
-// How far a mesh is from a point, and how far a convex polyhedron stands off the solid that a closed mesh
+// Nearest point of a mesh, and the standoff of a convex polyhedron from the solid that a closed mesh
 // encloses.
 #ifndef USI_GEOM_STANDOFF_H
 #define USI_GEOM_STANDOFF_H
@@ -6,23 +6,22 @@
 #include "geom/geom.h"
 
 // The point of a mesh that is nearest to p.
-typedef struct usi_near {
+typedef struct usi_mesh_point {
     double distance;
     us_vec3 q;
     int32_t triangle;
-} usi_near;
-usi_near usi_mesh_nearest(const us_mesh *mesh, us_vec3 p);
-// Whether a closed mesh goes round p.
-bool usi_mesh_holds(const us_mesh *mesh, us_vec3 p);
+} usi_mesh_point;
+usi_mesh_point usi_mesh_nearest(const us_mesh *mesh, us_vec3 p);
+// Whether p is inside a closed mesh.
+bool usi_mesh_contains(const us_mesh *mesh, us_vec3 p);
 
-// The greatest distance of a hull's points from the solid.
+// Standoff: the maximum distance of a hull's points from the solid.
 typedef struct usi_standoff {
     double found;      // at `worst`
-    double bound;      // nowhere on the hull's surface more than this, and not more at the points inside that
-                       // were looked at
+    double bound;      // upper bound on the hull's surface, and at the sampled points inside
     us_vec3 worst, q;  // a point of the hull, and the mesh's nearest to it
 } usi_standoff;
-// Until bound <= max(1.05 found, enough), or the work gets too much: then the bound is true, but wider.
+// Refined until bound <= max(1.05 found, enough), or MAX_LOOKS queries: then the bound is true, but wider.
 usi_standoff usi_hull_standoff(const us_hull *hull, const us_mesh *mesh, double enough);
 
 #endif

@@ -1,50 +1,47 @@
 // Distance and depth of surfaces made of triangles: meshes and height fields.
 //
-// Apart, the distance is that of the nearest triangle. What "depth" means where things overlap is a
-// definition, since the shortest way out of a solid with hollows has no quick answer. It is the longest of
-// ways each of which has to be gone at least:
+// Apart, the distance is that of the nearest triangle. The depth where shapes overlap is a definition, since
+// the shortest translation that frees a shape from a solid with hollows has no quick answer. It is the
+// maximum of lower bounds of that translation:
 //
-//   off a triangle     the shortest way that takes the whole shape off one triangle, taken alone
+//   off a triangle     the shortest translation that takes the whole shape off one triangle, taken alone
 //   out of the solid   (closed meshes, and everything under a height field) for each of some balls in the
-//   shape, fixed to it: the way of its
-//                      middle to the surface, and its radius on top
+//                      shape, fixed to it: the distance of its middle to the surface, plus its radius
 //
-//            ___                     middle above the face: the way off the triangle says it all
-//          /     \                   .
-//     ____|___.___|____ face         middle below: the way off the triangle would be down; out of the solid,
-//     the ball in the shape says how
-//          \_____/                   far it is up
+//            ___                middle above the face: the translation off the triangle says it all
+//          /     \              .
+//     ____|___.___|____ face    middle below: the translation off the triangle would be down; out of the
+//          \_____/              solid, the ball in the shape says how far it is up
 //
 // The balls: every corner, or 16 points of a rim, or the ends of the axes, each with the shape's own radius;
 // and the largest one round the middle (of triangles, polyhedra and intersections: round the mean of the
 // others, with the shape's own radius). Of an intersection, its farthest points along six directions. Of a
 // surface, its vertices. So
 //
-//   - the depth is never more than the true one (the shortest move that frees the shape), and is that one for
-//   spheres, on flat ground, and off a
-//     convex edge or corner that is not passed by;
-//   - no part of it changes by more than the shapes move, and so neither does the answer. The one exception
-//   is the rim of a height field: its
-//     sides, under the rim, are no surface. What goes through them is under the field at once.
+//   - the depth is never more than the true one (the shortest translation that frees the shape), and equals
+//     it for spheres, on flat ground, and off a convex edge or corner that is not passed by;
+//   - no bound changes by more than the shapes move, and so neither does the answer. The one exception is the
+//     rim of a height field: its sides, under the rim, are no surface. What goes through them is under the
+//     field at once.
 //
-// One walk serves every search: down the tree of a mesh, or halving the blocks of a field, the nearer part
-// first; boxes that are farther than the limit are left out.
+// One traversal serves every search: down the tree of a mesh, or halving the blocks of a field, the nearer
+// part first; boxes that are farther than the limit are left out.
 #include "geom/surface.h"
 
-#include "geom/contact.h"
-#include "geom/meet.h"
+#include "geom/contact_candidates.h"
+#include "geom/intersection.h"
 #include "geom/standoff.h"
 
 #include <float.h>
 
-// fmin and fmax take care of NaN, by a call; here there is none.
-static inline double less(double a, double b) { return a < b ? a : b; }
-static inline double more(double a, double b) { return a > b ? a : b; }
+// Minimum and maximum without the care for NaN of fmin and fmax, which costs a call.
+static inline double fast_min(double a, double b) { return a < b ? a : b; }
+static inline double fast_max(double a, double b) { return a > b ? a : b; }
 static inline us_vec3 vec3_min(us_vec3 a, us_vec3 b) {
-    return us_vec3_make(less(a.x, b.x), less(a.y, b.y), less(a.z, b.z));
+    return us_vec3_make(fast_min(a.x, b.x), fast_min(a.y, b.y), fast_min(a.z, b.z));
 }
 static inline us_vec3 vec3_max(us_vec3 a, us_vec3 b) {
-    return us_vec3_make(more(a.x, b.x), more(a.y, b.y), more(a.z, b.z));
+    return us_vec3_make(fast_max(a.x, b.x), fast_max(a.y, b.y), fast_max(a.z, b.z));
 }
 static double box_distance(us_aabb a, us_aabb b) {
     us_vec3 d =
@@ -55,22 +52,22 @@ static double box_distance(us_aabb a, us_aabb b) {
 // ---- the walk
 // ----------------------------------------------------------------
 
-// The first member of whatever walks.
-typedef struct walk walk;
-struct walk {
-    double limit;                                 // what is farther is of no use; `meet` lowers it
-    us_vec3 toward;                               // of two parts the one nearer to this point comes first
-    double (*apart)(const walk *w, us_aabb box);  // nothing in the box is nearer than this
-    void (*meet)(walk *w, us_vec3 a, us_vec3 b, us_vec3 c);  // one triangle
+// Traversal of a surface's triangles; the first member of each search.
+typedef struct surface_walk surface_walk;
+struct surface_walk {
+    double limit;    // what is farther is skipped; `meet` lowers it
+    us_vec3 toward;  // of two parts the one nearer to this point comes first
+    double (*apart)(const surface_walk *w, us_aabb box);             // nothing in the box is nearer than this
+    void (*meet)(surface_walk *w, us_vec3 a, us_vec3 b, us_vec3 c);  // one triangle
 };
 
 // Boxes that touch are not left out: what is in them may overlap.
-static bool is_too_far(const walk *w, us_aabb box) {
+static bool is_too_far(const surface_walk *w, us_aabb box) {
     double d = w->apart(w, box);
     return d > 0 && d >= w->limit;
 }
 
-static void walk_tree(walk *w, const us_mesh *m, int32_t at) {
+static void walk_tree(surface_walk *w, const us_mesh *m, int32_t at) {
     const usi_bvh_node *node = &m->node[at];
     if (is_too_far(w, (us_aabb){node->min, node->max})) return;
     for (int32_t i = node->first; i < node->first + node->count; i++) {
@@ -91,23 +88,23 @@ static double height_at(const us_height_field *f, int32_t i, int32_t j) {
 }
 
 // Cells i0 .. i1 - 1, j0 .. j1 - 1.
-typedef struct block {
+typedef struct cell_block {
     int32_t i0, i1, j0, j1;
-} block;
+} cell_block;
 
-static block whole_field(const us_height_field *f) { return (block){0, f->n_x - 1, 0, f->n_y - 1}; }
+static cell_block whole_field(const us_height_field *f) { return (cell_block){0, f->n_x - 1, 0, f->n_y - 1}; }
 
 // Large blocks only know the extremes of the whole field, smaller ones those of their tiles; single cells
 // have their own.
-static us_aabb block_box(const us_height_field *f, block b) {
+static us_aabb block_box(const us_height_field *f, cell_block b) {
     us_vec3 min = usi_field_point(f, b.i0, b.j0), max = usi_field_point(f, b.i1, b.j1);
     min.z = f->low;
     max.z = f->high;
     if (b.i1 - b.i0 == 1 && b.j1 - b.j0 == 1) {
         double h[4] = {height_at(f, b.i0, b.j0), height_at(f, b.i1, b.j0), height_at(f, b.i0, b.j1),
                        height_at(f, b.i1, b.j1)};
-        min.z = less(less(h[0], h[1]), less(h[2], h[3]));
-        max.z = more(more(h[0], h[1]), more(h[2], h[3]));
+        min.z = fast_min(fast_min(h[0], h[1]), fast_min(h[2], h[3]));
+        max.z = fast_max(fast_max(h[0], h[1]), fast_max(h[2], h[3]));
         return (us_aabb){min, max};
     }
     int32_t t0 = b.i0 / USI_FIELD_TILE, t1 = (b.i1 - 1) / USI_FIELD_TILE, u0 = b.j0 / USI_FIELD_TILE,
@@ -118,8 +115,8 @@ static us_aabb block_box(const us_height_field *f, block b) {
     for (int32_t u = u0; u <= u1; u++) {
         for (int32_t t = t0; t <= t1; t++) {
             const double *tile = f->tile[(size_t)u * (size_t)f->n_tile_x + (size_t)t];
-            min.z = less(min.z, tile[0]);
-            max.z = more(max.z, tile[1]);
+            min.z = fast_min(min.z, tile[0]);
+            max.z = fast_max(max.z, tile[1]);
         }
     }
     return (us_aabb){min, max};
@@ -132,7 +129,7 @@ static int32_t middle_of(int32_t from, int32_t to) {
 }
 
 // Halves the block along its longer side.
-static void walk_block(walk *w, const us_height_field *f, block b) {
+static void walk_block(surface_walk *w, const us_height_field *f, cell_block b) {
     if (is_too_far(w, block_box(f, b))) return;
     if (b.i1 - b.i0 == 1 && b.j1 - b.j0 == 1) {
         us_vec3 p = usi_field_point(f, b.i0, b.j0), q = usi_field_point(f, b.i1, b.j1);
@@ -141,7 +138,7 @@ static void walk_block(walk *w, const us_height_field *f, block b) {
         return;
     }
     bool is_wide = b.i1 - b.i0 > b.j1 - b.j0;
-    block half[2] = {b, b};
+    cell_block half[2] = {b, b};
     int32_t k = is_wide ? middle_of(b.i0, b.i1) : middle_of(b.j0, b.j1);
     if (is_wide)
         half[0].i1 = half[1].i0 = k;
@@ -153,7 +150,7 @@ static void walk_block(walk *w, const us_height_field *f, block b) {
     walk_block(w, f, half[!is_upper_first]);
 }
 
-static void walk_surface(walk *w, const us_geom *surface) {
+static void walk_surface(surface_walk *w, const us_geom *surface) {
     if (surface->kind == US_GEOM_MESH)
         walk_tree(w, surface->mesh, 0);
     else
@@ -165,7 +162,7 @@ static void walk_surface(walk *w, const us_geom *surface) {
 
 // By the region that q is in: corners first, then sides, then the face (Ericson, Real-time collision
 // detection, 5.1.5).
-us_vec3 usi_nearest_on_triangle(us_vec3 q, us_vec3 a, us_vec3 b, us_vec3 c) {
+us_vec3 usi_triangle_nearest(us_vec3 q, us_vec3 a, us_vec3 b, us_vec3 c) {
     us_vec3 ab = us_vec3_sub(b, a), ac = us_vec3_sub(c, a), aq = us_vec3_sub(q, a), bq = us_vec3_sub(q, b),
             cq = us_vec3_sub(q, c);
     double d1 = us_vec3_dot(ab, aq), d2 = us_vec3_dot(ac, aq), d3 = us_vec3_dot(ab, bq),
@@ -186,25 +183,25 @@ us_vec3 usi_nearest_on_triangle(us_vec3 q, us_vec3 a, us_vec3 b, us_vec3 c) {
 }
 
 // A convex shape against triangles, everything in the frame G of the surface. The shape is A, the surface B.
-typedef struct search {
-    walk base;  // limit: of best; toward: a point inside the shape
+typedef struct shape_search {
+    surface_walk base;  // limit: of best; toward: a point inside the shape
     const us_geom *shape;
     us_pose X_GS;
-    usi_meet *meet;  // of an intersection, otherwise NULL
-    us_aabb box;     // around the shape, radius included
+    usi_intersection *meet;  // of an intersection, otherwise NULL
+    us_aabb box;             // around the shape, radius included
     us_gap best;
-} search;
+} shape_search;
 
 // The farthest point of the shape along the unit vector d, radius included.
-static us_vec3 farthest(const search *s, us_vec3 d) {
+static us_vec3 farthest(const shape_search *s, us_vec3 d) {
     us_vec3 d_S = us_quat_rotate(us_quat_conj(s->X_GS.q), d),
-            core = s->meet ? usi_meet_support(s->meet, d_S) : usi_core_support(s->shape, d_S);
+            core = s->meet ? usi_intersection_support(s->meet, d_S) : usi_core_support(s->shape, d_S);
     return us_vec3_add(us_pose_point(s->X_GS, core), us_vec3_scale(s->shape->radius, d));
 }
 
-// The distance of two boxes; or, where that would not do, of a plane across the way from the box's nearest
+// The distance of two boxes; or, where that would not do, of a plane across the line from the box's nearest
 // point q to the shape's middle: the box is behind it.
-static double apart_from_plane(const search *s, us_vec3 q) {
+static double apart_from_plane(const shape_search *s, us_vec3 q) {
     us_vec3 v = us_vec3_sub(s->base.toward, q);
     double length = us_vec3_norm(v);
     if (!(length > 0) || length <= s->base.limit) return 0;
@@ -213,33 +210,33 @@ static double apart_from_plane(const search *s, us_vec3 q) {
     return us_vec3_dot(v, us_vec3_sub(farthest(s, us_vec3_scale(-1, v)), q)) - 1e-12 * length;
 }
 
-static double search_apart(const walk *w, us_aabb box) {
-    const search *s = (const search *)w;
+static double search_apart(const surface_walk *w, us_aabb box) {
+    const shape_search *s = (const shape_search *)w;
     double d = box_distance(s->box, box);
     if ((d > 0 && d >= w->limit) || w->limit == DBL_MAX) return d;
-    return more(d, apart_from_plane(s, vec3_max(box.min, vec3_min(box.max, w->toward))));
+    return fast_max(d, apart_from_plane(s, vec3_max(box.min, vec3_min(box.max, w->toward))));
 }
 
-static void search_meet(walk *w, us_vec3 a, us_vec3 b, us_vec3 c) {
-    search *s = (search *)w;
+static void search_meet(surface_walk *w, us_vec3 a, us_vec3 b, us_vec3 c) {
+    shape_search *s = (shape_search *)w;
     double d = box_distance(s->box, (us_aabb){vec3_min(a, vec3_min(b, c)), vec3_max(a, vec3_max(b, c))});
     if (d > 0 && d >= w->limit) return;
     if (w->limit < DBL_MAX) {
-        d = apart_from_plane(s, usi_nearest_on_triangle(w->toward, a, b, c));
+        d = apart_from_plane(s, usi_triangle_nearest(w->toward, a, b, c));
         if (d > 0 && d >= w->limit) return;
     }
     us_geom triangle = {.kind = US_GEOM_TRIANGLE, .point = {a, b, c}};
-    us_gap g = usi_convex_gap_met(s->shape, s->X_GS, s->meet, &triangle, us_pose_identity());
+    us_gap g = usi_convex_gap_cached(s->shape, s->X_GS, s->meet, &triangle, us_pose_identity());
     if (g.distance >= w->limit) return;
     s->best = g;
     w->limit = g.distance;
 }
 
-static search search_begin(const us_geom *shape, us_pose X_GS, usi_meet *meet, double limit) {
-    search s = {.base = {.limit = limit, .apart = search_apart, .meet = search_meet},
-                .shape = shape,
-                .X_GS = X_GS,
-                .meet = meet};
+static shape_search search_begin(const us_geom *shape, us_pose X_GS, usi_intersection *meet, double limit) {
+    shape_search s = {.base = {.limit = limit, .apart = search_apart, .meet = search_meet},
+                      .shape = shape,
+                      .X_GS = X_GS,
+                      .meet = meet};
     s.best.distance = limit;
     us_vec3 p[6], sum = us_vec3_make(0, 0, 0);
     for (int i = 0; i < 6; i++) {
@@ -257,18 +254,18 @@ static search search_begin(const us_geom *shape, us_pose X_GS, usi_meet *meet, d
 // ----------------------------------------------------------------
 
 // The point of a surface nearest to a point.
-typedef struct nearest {
-    walk base;        // toward: the point; limit: its distance
-    us_vec3 q, face;  // the nearest point, and the normal (of any length) of the triangle it is on
-} nearest;
+typedef struct nearest_search {
+    surface_walk base;  // toward: the point; limit: its distance
+    us_vec3 q, face;    // the nearest point, and the normal (of any length) of the triangle it is on
+} nearest_search;
 
-static double nearest_apart(const walk *w, us_aabb box) {
+static double nearest_apart(const surface_walk *w, us_aabb box) {
     return box_distance((us_aabb){w->toward, w->toward}, box);
 }
 
-static void nearest_meet(walk *w, us_vec3 a, us_vec3 b, us_vec3 c) {
-    nearest *n = (nearest *)w;
-    us_vec3 q = usi_nearest_on_triangle(w->toward, a, b, c);
+static void nearest_meet(surface_walk *w, us_vec3 a, us_vec3 b, us_vec3 c) {
+    nearest_search *n = (nearest_search *)w;
+    us_vec3 q = usi_triangle_nearest(w->toward, a, b, c);
     double d = us_vec3_norm(us_vec3_sub(q, w->toward));
     if (d >= w->limit) return;
     w->limit = d;
@@ -300,7 +297,7 @@ static bool is_in_box(us_vec3 p, us_vec3 min, us_vec3 max) {
 static bool is_inside(const us_geom *surface, us_vec3 p) {
     if (surface->kind == US_GEOM_HEIGHT_FIELD) return depth_under(surface->field, p) > 0;
     const us_mesh *m = surface->mesh;
-    return is_in_box(p, m->node[0].min, m->node[0].max) && usi_mesh_holds(m, p);
+    return is_in_box(p, m->node[0].min, m->node[0].max) && usi_mesh_contains(m, p);
 }
 
 // The way out for a ball with its middle in the solid, where that is deeper than the best so far. The ball is
@@ -313,12 +310,12 @@ static void try_ball(const us_geom *surface, us_vec3 p, double r, us_gap *best) 
     } else if (!is_in_box(p, surface->mesh->node[0].min, surface->mesh->node[0].max)) {
         return;
     }
-    nearest to = {.base = {DBL_MAX, p, nearest_apart, nearest_meet}, .q = p, .face = {0, 0, 1}};
+    nearest_search to = {.base = {DBL_MAX, p, nearest_apart, nearest_meet}, .q = p, .face = {0, 0, 1}};
     walk_surface(&to.base, surface);
     double d = to.base.limit;
     if (d + r <= -best->distance || !is_inside(surface, p)) return;
     us_vec3 face = usi_vec3_unit(to.face, us_vec3_make(0, 0, 1));
-    // On the surface the way to it says nothing about the direction.
+    // On the surface the offset to it has no direction.
     us_vec3 n = d > 1e-10 * us_vec3_norm(to.q) ? us_vec3_scale(1 / d, us_vec3_sub(to.q, p)) : face;
     // The normal first, so that the points are this far apart to the last bit but one.
     *best = (us_gap){-d - r, us_vec3_sub(to.q, us_vec3_scale(d + r, n)), to.q, n};
@@ -339,9 +336,9 @@ static double ball_in_middle(const us_geom *g, us_vec3 *out_p) {
     switch (g->kind) {
     case US_GEOM_BOX:
     case US_GEOM_ELLIPSOID:
-        return g->radius + less(s[0], less(s[1], s[2]));
+        return g->radius + fast_min(s[0], fast_min(s[1], s[2]));
     case US_GEOM_CYLINDER:
-        return g->radius + less(s[0], s[1]);
+        return g->radius + fast_min(s[0], s[1]);
     case US_GEOM_CONE: {
         // The circle in the triangle that is the cone seen from its side.
         double side = s[0] + sqrt(s[0] * s[0] + 4 * s[1] * s[1]), r = side > 0 ? 2 * s[0] * s[1] / side : 0;
@@ -384,7 +381,7 @@ static int32_t n_corner(const us_geom *g) {
     }
 }
 
-static us_vec3 corner_of(const us_geom *g, usi_meet *meet, int32_t i) {
+static us_vec3 corner_of(const us_geom *g, usi_intersection *meet, int32_t i) {
     const double *s = g->size, sign = i % 2 ? 1 : -1;
     if (g->kind == US_GEOM_TRIANGLE || g->kind == US_GEOM_TETRAHEDRON) return g->point[i];
     if (g->kind == US_GEOM_CONVEX) return g->hull->vertex[i];
@@ -395,7 +392,7 @@ static us_vec3 corner_of(const us_geom *g, usi_meet *meet, int32_t i) {
         // The farthest points along six directions near its axes: not along them, where a face may lie
         // across.
         const double d[3] = {sign, 0.31 * sign, 0.17 * sign};
-        return usi_meet_support(meet, us_vec3_make(d[i / 2], d[(i / 2 + 1) % 3], d[(i / 2 + 2) % 3]));
+        return usi_intersection_support(meet, us_vec3_make(d[i / 2], d[(i / 2 + 1) % 3], d[(i / 2 + 2) % 3]));
     }
     if (g->kind == US_GEOM_CAPSULE) return us_vec3_make(0, 0, sign * s[0]);
     if (g->kind == US_GEOM_LOZENGE || g->kind == US_GEOM_BOX)
@@ -415,7 +412,7 @@ static us_vec3 corner_of(const us_geom *g, usi_meet *meet, int32_t i) {
     return us_vec3_make(s[0] * c[i % RIM], s[0] * c[(i + RIM - RIM / 4) % RIM], z);
 }
 
-static void try_balls(search *s, const us_geom *surface) {
+static void try_balls(shape_search *s, const us_geom *surface) {
     us_vec3 p;
     double r = ball_in_middle(s->shape, &p);
     us_vec3 sum = us_vec3_make(0, 0, 0);
@@ -430,12 +427,12 @@ static void try_balls(search *s, const us_geom *surface) {
 }
 
 us_gap usi_surface_gap_convex(const us_geom *shape, us_pose X_GS, const us_geom *surface) {
-    usi_meet meet;
+    usi_intersection meet;
     bool is_meeting = shape->kind == US_GEOM_INTERSECTION;
-    if (is_meeting &&
-        (!usi_meet_init(&meet, shape) || isnan(usi_meet_support(&meet, us_vec3_make(0, 0, 1)).x)))
+    if (is_meeting && (!usi_intersection_init(&meet, shape) ||
+                       isnan(usi_intersection_support(&meet, us_vec3_make(0, 0, 1)).x)))
         return (us_gap){.distance = NAN};
-    search s = search_begin(shape, X_GS, is_meeting ? &meet : NULL, DBL_MAX);
+    shape_search s = search_begin(shape, X_GS, is_meeting ? &meet : NULL, DBL_MAX);
     walk_surface(&s.base, surface);
     // Where nothing crosses a closed mesh, one point of the shape tells for all of it.
     bool may_be_inside = is_solid(surface) && (surface->kind == US_GEOM_HEIGHT_FIELD ||
@@ -448,13 +445,13 @@ us_gap usi_surface_gap_convex(const us_geom *shape, us_pose X_GS, const us_geom 
 // ----------------------------------------------------------------
 
 // One triangle of A at a time, as a shape of its own, in the frame of B. The walk is over A, in A's frame.
-typedef struct duel {
-    walk base;
+typedef struct surface_pair {
+    surface_walk base;
     const us_geom *B;
     us_pose X_BA;
     us_aabb box;  // around B
     us_gap best;
-} duel;
+} surface_pair;
 
 static us_aabb surface_box(const us_geom *g) {
     if (g->kind == US_GEOM_MESH) return (us_aabb){g->mesh->node[0].min, g->mesh->node[0].max};
@@ -476,17 +473,17 @@ static us_aabb posed_box(us_aabb box, us_pose X) {
     return out;
 }
 
-static double duel_apart(const walk *w, us_aabb box) {
-    const duel *d = (const duel *)w;
+static double duel_apart(const surface_walk *w, us_aabb box) {
+    const surface_pair *d = (const surface_pair *)w;
     return box_distance(d->box, posed_box(box, d->X_BA));
 }
 
-static void duel_meet(walk *w, us_vec3 a, us_vec3 b, us_vec3 c) {
-    duel *d = (duel *)w;
+static void duel_meet(surface_walk *w, us_vec3 a, us_vec3 b, us_vec3 c) {
+    surface_pair *d = (surface_pair *)w;
     us_geom triangle = {
         .kind = US_GEOM_TRIANGLE,
         .point = {us_pose_point(d->X_BA, a), us_pose_point(d->X_BA, b), us_pose_point(d->X_BA, c)}};
-    search s = search_begin(&triangle, us_pose_identity(), NULL, w->limit);
+    shape_search s = search_begin(&triangle, us_pose_identity(), NULL, w->limit);
     walk_surface(&s.base, d->B);
     if (s.best.distance >= w->limit) return;
     d->best = s.best;
@@ -520,16 +517,16 @@ us_gap usi_surface_gap(const us_geom *A, us_pose X_BA, const us_geom *B) {
     us_pose X_AB = us_pose_inverse(X_BA);
     us_aabb box = surface_box(B);
     us_vec3 middle = us_vec3_scale(0.5, us_vec3_add(box.min, box.max));
-    duel d = {.base = {DBL_MAX, us_pose_point(X_AB, middle), duel_apart, duel_meet},
-              .B = B,
-              .X_BA = X_BA,
-              .box = box,
-              .best = {.distance = DBL_MAX}};
+    surface_pair d = {.base = {DBL_MAX, us_pose_point(X_AB, middle), duel_apart, duel_meet},
+                      .B = B,
+                      .X_BA = X_BA,
+                      .box = box,
+                      .best = {.distance = DBL_MAX}};
     walk_surface(&d.base, A);
     us_gap best = try_vertices(A, X_BA, B, d.best);
     us_gap of_B = try_vertices(B, X_AB, A, (us_gap){.distance = best.distance});
     if (of_B.distance < best.distance)
-        best = usi_gap_turned((us_gap){of_B.distance, us_pose_point(X_BA, of_B.p_A),
-                                       us_pose_point(X_BA, of_B.p_B), us_quat_rotate(X_BA.q, of_B.normal)});
+        best = usi_gap_swapped((us_gap){of_B.distance, us_pose_point(X_BA, of_B.p_A),
+                                        us_pose_point(X_BA, of_B.p_B), us_quat_rotate(X_BA.q, of_B.normal)});
     return best;
 }

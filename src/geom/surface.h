@@ -4,13 +4,13 @@
 
 #include "geom/geom.h"
 
-// A convex shape or an intersection against a mesh or a height field; the surface's own radius is not
-// counted. All in the surface's frame.
+// Gap of a convex shape or an intersection and a mesh or a height field, without the surface's own radius.
+// All in the surface's frame.
 us_gap usi_surface_gap_convex(const us_geom *shape, us_pose X_GS, const us_geom *surface);
-// Two surfaces, without their radii, in the frame of B.
+// Gap of two surfaces, without their radii, in the frame of B.
 us_gap usi_surface_gap(const us_geom *A, us_pose X_BA, const us_geom *B);
 
 // The point of a triangle nearest to q.
-us_vec3 usi_nearest_on_triangle(us_vec3 q, us_vec3 a, us_vec3 b, us_vec3 c);
+us_vec3 usi_triangle_nearest(us_vec3 q, us_vec3 a, us_vec3 b, us_vec3 c);
 
 #endif

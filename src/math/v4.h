@@ -1,6 +1,6 @@
 // Four-lane vectors: x y z and a spare lane, in one AVX register.
 //
-// Everything hot in the dynamics is written with these few functions and the operators + - *. The spare lane
+// The inner loops of dynamics and contact are written with these few functions and + - *. The spare lane
 // is 0 unless a comment says otherwise, so that sums over lanes need no mask. Without AVX2 the compiler
 // splits the vectors: same results to rounding, slower.
 #ifndef USI_MATH_V4_H
@@ -22,30 +22,32 @@ static inline usi_v4 usi_v4_zero(void) { return (usi_v4){0, 0, 0, 0}; }
 static inline usi_v4 usi_v4_from(us_vec3 a) { return usi_v4_set(a.x, a.y, a.z); }
 static inline us_vec3 usi_v4_vec3(usi_v4 a) { return us_vec3_make(a[0], a[1], a[2]); }
 
-// Four numbers anywhere.
-typedef double usi_v4_loose __attribute__((vector_size(32), may_alias, aligned(8)));
-// The vector at `a`, behind which there is another number, whatever that is.
-static inline usi_v4 usi_v4_at(const us_vec3 *a) {
-    const usi_v4 four = *(const usi_v4_loose *)a;
+// Four doubles without alignment.
+typedef double usi_v4_unaligned __attribute__((vector_size(32), may_alias, aligned(8)));
+
+// Loads the 3 doubles at `a`; reads one past them, which the caller guarantees to be readable.
+static inline usi_v4 usi_v4_load3(const us_vec3 *a) {
+    const usi_v4 four = *(const usi_v4_unaligned *)a;
     return (usi_v4)((usi_v4i)four & (usi_v4i){-1, -1, -1, 0});
 }
 
-// One lane in all four.
+// Broadcast of one lane to all four.
 static inline usi_v4 usi_v4_lane0(usi_v4 a) { return __builtin_shufflevector(a, a, 0, 0, 0, 0); }
 static inline usi_v4 usi_v4_lane1(usi_v4 a) { return __builtin_shufflevector(a, a, 1, 1, 1, 1); }
 static inline usi_v4 usi_v4_lane2(usi_v4 a) { return __builtin_shufflevector(a, a, 2, 2, 2, 2); }
 
-// a x b with one turn fewer than the textbook: turn(a * turn(b) - turn(a) * b), where turn makes (y, z, x).
+// Cross product with one shuffle fewer than the textbook: rotate(a * rotate(b) - rotate(a) * b), where rotate
+// makes (y, z, x). usi_v4_cross_rotated leaves the outer rotation to the caller.
 static inline usi_v4 usi_v4_rotate_lanes(usi_v4 a) { return __builtin_shufflevector(a, a, 1, 2, 0, 3); }
-static inline usi_v4 usi_v4_cross_unturned(usi_v4 a, usi_v4 b) {
+static inline usi_v4 usi_v4_cross_rotated(usi_v4 a, usi_v4 b) {
     return a * usi_v4_rotate_lanes(b) - usi_v4_rotate_lanes(a) * b;
 }
 static inline usi_v4 usi_v4_cross(usi_v4 a, usi_v4 b) {
-    return usi_v4_rotate_lanes(usi_v4_cross_unturned(a, b));
+    return usi_v4_rotate_lanes(usi_v4_cross_rotated(a, b));
 }
-// a x b + c x d, turned once.
+// a x b + c x d, with one outer rotation.
 static inline usi_v4 usi_v4_cross2(usi_v4 a, usi_v4 b, usi_v4 c, usi_v4 d) {
-    return usi_v4_rotate_lanes(usi_v4_cross_unturned(a, b) + usi_v4_cross_unturned(c, d));
+    return usi_v4_rotate_lanes(usi_v4_cross_rotated(a, b) + usi_v4_cross_rotated(c, d));
 }
 
 // Sum of all four lanes, in every lane. The halves are swapped by name where that can be: for a plain shuffle
@@ -64,7 +66,7 @@ static inline usi_v4 usi_v4_sum_all(usi_v4 a) {
 static inline double usi_v4_sum(usi_v4 a) { return usi_v4_sum_all(a)[0]; }
 static inline double usi_v4_dot(usi_v4 a, usi_v4 b) { return usi_v4_sum(a * b); }
 
-// Whether a comparison holds in one of the first three lanes.
+// Whether a comparison holds in any of the first three lanes.
 static inline bool usi_v4_any_of_three(usi_v4i a) {
 #ifdef __AVX__
     return _mm256_movemask_pd((__m256d)a) & 7;
@@ -91,7 +93,7 @@ static inline usi_v4 usi_v4_sqrt(usi_v4 a) {
 #endif
 }
 
-// Four vectors by their lanes.
+// Transposition of four vectors.
 static inline __attribute__((always_inline)) void usi_v4_transpose(usi_v4 r0, usi_v4 r1, usi_v4 r2, usi_v4 r3,
                                                                    usi_v4 out[4]) {
     usi_v4 e01 = __builtin_shufflevector(r0, r1, 0, 4, 2, 6),

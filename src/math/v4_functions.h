@@ -1,5 +1,5 @@
-// Functions of four numbers at once, to a few units of the last digit, without branches. Compiled without
-// fused multiply-add they give the same bits on every machine, which libraries do not promise.
+// Elementary functions of four numbers at once, to a few units of the last digit, without branches. Compiled
+// without fused multiply-add they give the same bits on every machine, which C libraries do not promise.
 #ifndef USI_MATH_V4_FUNCTIONS_H
 #define USI_MATH_V4_FUNCTIONS_H
 
@@ -25,13 +25,13 @@ static inline usi_v4 usi_v4_max(usi_v4 a, usi_v4 b) {
     return a;
 #endif
 }
-// The size of a with the sign of b.
+// Magnitude of a with the sign of b.
 static inline usi_v4 usi_v4_copysign(usi_v4 a, usi_v4 b) {
     usi_v4i sign = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
     return (usi_v4)(((usi_v4i)a & ~sign) | ((usi_v4i)b & sign));
 }
 
-// Both of |x| <= 1.7, by the series of half the angle.
+// Sine and cosine for |x| <= 1.7, by the series of half the angle.
 static inline void usi_v4_sin_cos(usi_v4 x, usi_v4 *out_sin, usi_v4 *out_cos) {
     static const double odd[] = {1.0 / 6227020800.0, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040,
                                  1.0 / 120,          -1.0 / 6,        1.0};
@@ -48,7 +48,7 @@ static inline void usi_v4_sin_cos(usi_v4 x, usi_v4 *out_sin, usi_v4 *out_cos) {
     *out_cos = 1 - 2 * s * s;
 }
 
-// |x| <= 700. x = k ln 2 + r with |r| <= ln 2 / 2: the series of r, and k into the exponent.
+// Exponential for |x| <= 700. x = k ln 2 + r with |r| <= ln 2 / 2: the series of r, and k into the exponent.
 static inline usi_v4 usi_v4_exp(usi_v4 x) {
     const double round = 6755399441055744.0;  // 1.5 * 2^52: what is added to it loses its fraction
     usi_v4 shifted = x * 1.4426950408889634074 + round, k = shifted - round;
@@ -63,7 +63,7 @@ static inline usi_v4 usi_v4_exp(usi_v4 x) {
     return (usi_v4)((usi_v4i)e + exponent);
 }
 
-// Of normal numbers greater than 0. x = 2^k m with m near 1: ln m = 2 artanh((m - 1) / (m + 1)).
+// Logarithm of normal numbers greater than 0. x = 2^k m with m near 1: ln m = 2 artanh((m - 1) / (m + 1)).
 static inline usi_v4 usi_v4_log(usi_v4 x) {
     const usi_v4i half = {0x3fe6a09e667f3bcd, 0x3fe6a09e667f3bcd, 0x3fe6a09e667f3bcd,
                           0x3fe6a09e667f3bcd};  // sqrt(1/2)

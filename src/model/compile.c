@@ -141,6 +141,7 @@ static us_status fill_drives(usi_build *b, us_model *m) {
         out->torque = d->torque;
         const usi_joint *j = &m->joint[d->joint];
         out->joint = d->joint;
+        out->battery = usi_build_battery_of(b, s->joint[d->joint].group);
         out->v = out->q = -1;
         if (!usi_build_is_idle(s, d)) {
             out->v = j->first_v + d->coordinate;
@@ -298,6 +299,14 @@ static void fill_names(const us_spec *s, us_model *m) {
         m->material_name[i] = at;
         at += (int32_t)length;
     }
+    for (int32_t i = 0, n = 0; i < s->n_network; i++) {
+        if (!usi_build_has_battery(&s->network[i])) continue;
+        const char *name = s->group[s->network[i].group].name;
+        size_t length = strlen(name) + 1;
+        memcpy(m->names + at, name, length);
+        m->battery_name[n++] = at;
+        at += (int32_t)length;
+    }
 #undef COPY
 }
 
@@ -312,6 +321,9 @@ static us_status count_names(usi_build *b, us_model *m) {
         n += strlen(s->drive[i].name) + 1;
     for (int32_t i = 0; i < m->n_material; i++)
         n += strlen(m->material[i].name) + 1;
+    for (int32_t i = 0; i < s->n_network; i++) {
+        if (usi_build_has_battery(&s->network[i])) n += strlen(s->group[s->network[i].group].name) + 1;
+    }
     if (n > INT32_MAX)
         return us_error_set(b->err, US_ERR_LIMIT, NULL, "shorten the names",
                             "the names are longer than 2 GiB together");
@@ -335,11 +347,12 @@ static us_status fill(usi_build *b, us_model *m) {
     m->n_coupling = count_couplings(b);
     m->n_loop = s->n_loop;
     m->n_row = count_rows(s, m->n_coupling);
-    usi_build_count_laws(b, m);
+    usi_build_count_batteries(b, m);
     m->n_pad = (m->n_node + 3) / 4 * 4;
     m->n_q_pad = (m->n_q + 3) / 4 * 4;
     m->is_flat = m->n_q == m->n_node;
-    us_status status = usi_build_materials(b, m);
+    us_status status = usi_build_count_laws(b, m);
+    if (!status) status = usi_build_materials(b, m);
     if (!status) status = usi_build_shapes(b, m);
     if (!status) status = count_paths(b, m);
     if (!status) status = count_names(b, m);
@@ -355,6 +368,7 @@ static us_status fill(usi_build *b, us_model *m) {
     fill_paths(m);
     fill_names(s, m);
     status = fill_joints(b, m);
+    usi_build_batteries(b, m);
     if (!status) status = fill_drives(b, m);
     if (!status) status = fill_constraints(b, m);
     if (!status) status = usi_build_pairs(b, m);

@@ -22,6 +22,7 @@ typedef struct usi_build {
     usi_body *body;
     usi_joint *joint;
     double *axis_inertia;  // per node, at the start state
+    bool *is_driven;       // per joint
     usi_exclusion *exclusion, *loose;
 } usi_build;
 
@@ -52,10 +53,15 @@ us_status usi_build_break(usi_build *b);
 bool usi_build_couples(const usi_build *b, const us_coupling_def *c);
 // joint_laws.c: how many laws act on joints, before the arrays are laid out; then the laws. Needs trees and
 // drives.
-void usi_build_count_laws(const usi_build *b, us_model *m);
+us_status usi_build_count_laws(usi_build *b, us_model *m);
 us_status usi_build_laws(usi_build *b, us_model *m);
 bool usi_build_has_limit(const us_joint_def *j);
 bool usi_build_is_idle(const us_spec *s, const us_drive_def *d);  // its joint is broken
+// batteries.c: how many there are, and their names' length; then the batteries, before the drives.
+void usi_build_count_batteries(const usi_build *b, us_model *m);
+void usi_build_batteries(const usi_build *b, us_model *m);
+bool usi_build_has_battery(const us_network_def *n);
+int32_t usi_build_battery_of(const usi_build *b, int32_t group);  // -1: none
 // shapes.c: m->geom, and b->exclusion and b->loose with their numbers in m. Needs bodies, joints and
 // materials.
 us_status usi_build_shapes(usi_build *b, us_model *m);

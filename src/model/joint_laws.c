@@ -23,11 +23,31 @@ bool usi_build_is_idle(const us_spec *s, const us_drive_def *d) {
     return d->joint >= 0 && d->joint < s->n_joint && s->joint[d->joint].is_broken;
 }
 
-static double friction_of(const us_joint_def *j) { return j->friction + j->blockage; }
+// Which joints are driven: any of these can be blocked.
+static us_status find_driven(usi_build *b) {
+    const us_spec *s = b->spec;
+    b->is_driven = usi_arena_alloc(&b->arena, (size_t)s->n_joint + 1, _Alignof(bool));
+    if (!b->is_driven) return usi_build_out_of_memory(b);
+    memset(b->is_driven, 0, (size_t)s->n_joint + 1);
+    for (int32_t i = 0; i < s->n_drive; i++) {
+        int32_t joint = s->drive[i].joint;
+        if (joint >= 0 && joint < s->n_joint && !usi_build_is_idle(s, &s->drive[i]))
+            b->is_driven[joint] = true;
+    }
+    return US_OK;
+}
+
+// Whether dry friction may act on a joint: its own, or that of a blockage.
+static bool can_stick(const usi_build *b, int32_t joint) {
+    const us_joint_def *j = &b->joint_def[joint];
+    return j->friction + j->blockage > 0 || b->is_driven[joint];
+}
 
 // How many laws there are: as many as put_laws puts.
-void usi_build_count_laws(const usi_build *b, us_model *m) {
+us_status usi_build_count_laws(usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
+    us_status status = find_driven(b);
+    if (status) return status;
     int32_t n_limit = 0;
     m->n_soft = m->n_joint_law = m->n_friction = 0;
     for (int32_t i = 0; i < s->n_drive; i++)
@@ -36,12 +56,13 @@ void usi_build_count_laws(const usi_build *b, us_model *m) {
         const us_joint_def *j = &b->joint_def[k];
         int32_t n = us_joint_type_n_v(j->type);
         if (j->damping > 0 || j->stiffness > 0) m->n_soft += n;
-        if (friction_of(j) > 0) m->n_friction += n;
+        if (can_stick(b, k)) m->n_friction += n;
         n_limit += usi_build_has_limit(j);
     }
     m->n_joint_law += m->n_soft + m->n_friction + n_limit;
     m->max_joint_row = m->n_joint_law + n_limit;
     m->n_actuated = m->n_tree < m->n_joint_law ? m->n_tree : m->n_joint_law;
+    return US_OK;
 }
 
 // The laws of all trees are put twice: to be counted, and to their places.
@@ -61,6 +82,7 @@ static void put_springs(placing *p) {
     const us_model *m = p->m;
     for (int32_t v = 0; v < m->n_node; v++) {
         usi_joint_law law = {.kp = m->stiffness[v], .kd = m->damping[v], .lower = m->rest[v], .index = -1};
+        law.battery = -1;
         law.v = v;
         law.q = m->node[v].q;
         if (law.kp > 0 || law.kd > 0) put(p, USI_LAW_SPRING, &law);
@@ -71,8 +93,14 @@ static void put_drives(placing *p) {
     for (int32_t i = 0; i < p->m->n_drive; i++) {
         const usi_drive *d = &p->m->drive[i];
         usi_joint_law law = {.kp = d->kp, .kd = d->kd, .bound = d->limit, .v = d->v, .q = d->q, .index = i};
+        law.battery = d->battery;
         if (d->v >= 0) put(p, USI_LAW_DRIVE, &law);
     }
+}
+
+void usi_friction_gains(const usi_joint_law *law, double friction, double *out_kp, double *out_kd) {
+    *out_kp = law->is_held ? friction / STICTION_REACH : 0;
+    *out_kd = law->is_held ? 2 * sqrt(*out_kp * law->inertia) : friction / STICTION_SPEED;
 }
 
 static void put_friction(placing *p, const usi_build *b, int32_t joint) {
@@ -80,12 +108,12 @@ static void put_friction(placing *p, const usi_build *b, int32_t joint) {
     const usi_joint *j = &m->joint[joint];
     const bool is_held =
         j->n_q == j->n_v && (m->integrator == US_INTEGRATOR_MIDPOINT || m->integrator == US_INTEGRATOR_EULER);
-    const double friction = friction_of(&b->joint_def[joint]);
-    for (int32_t i = 0; friction > 0 && i < j->n_v; i++) {
-        usi_joint_law law = {.bound = friction, .v = j->first_v + i, .q = j->first_q + i};
-        law.kp = is_held ? friction / STICTION_REACH : 0;
-        law.kd = is_held ? 2 * sqrt(law.kp * (b->axis_inertia[law.v] + m->armature[law.v]))
-                         : friction / STICTION_SPEED;
+    for (int32_t i = 0; can_stick(b, joint) && i < j->n_v; i++) {
+        usi_joint_law law = {.bound = b->joint_def[joint].friction, .v = j->first_v + i, .q = j->first_q + i};
+        law.is_held = is_held;
+        law.inertia = b->axis_inertia[law.v] + m->armature[law.v];
+        law.battery = -1;
+        usi_friction_gains(&law, law.bound, &law.kp, &law.kd);
         put(p, USI_LAW_FRICTION, &law);
     }
 }
@@ -95,6 +123,7 @@ static void put_limit(placing *p, const usi_build *b, int32_t joint) {
     const us_joint_def *def = &b->joint_def[joint];
     if (!usi_build_has_limit(def)) return;
     usi_joint_law law = {.kp = LIMIT_STIFFNESS, .lower = def->lower, .upper = def->upper, .index = -1};
+    law.battery = -1;
     law.v = m->joint[joint].first_v;
     law.q = m->joint[joint].first_q;
     law.kd = 2 * sqrt(law.kp * (b->axis_inertia[law.v] + m->armature[law.v]));
@@ -135,15 +164,16 @@ static int compare_by_velocity(const void *a, const void *b) {
 }
 
 // Friction in the order of velocities: joints are not, where some of them hang on later ones.
-static void number_frictions(us_model *m) {
+static void number_frictions(const usi_build *b, us_model *m) {
     int32_t n = 0;
     for (int32_t t = 0; t < m->n_actuated; t++) {
-        const int32_t first = m->actuated[t].first[USI_LAW_FRICTION],
-                      end = m->actuated[t].first[USI_LAW_FRICTION + 1];
-        if (end > first + 1)
-            qsort(m->joint_law + first, (size_t)(end - first), sizeof *m->joint_law, compare_by_velocity);
-        for (int32_t i = first; i < end; i++) {
+        const int32_t *first = m->actuated[t].first + USI_LAW_FRICTION;
+        if (first[1] - first[0] > 1)
+            qsort(m->joint_law + first[0], (size_t)(first[1] - first[0]), sizeof *m->joint_law,
+                  compare_by_velocity);
+        for (int32_t i = first[0]; i < first[1]; i++) {
             m->joint_law[i].index = n;
+            m->blockage[n] = b->joint_def[m->node[m->joint_law[i].v].joint].blockage;
             m->friction[n++] = i;
         }
     }
@@ -158,7 +188,7 @@ us_status usi_build_laws(usi_build *b, us_model *m) {
     find_places(m, p.place);
     p.is_counted = true;
     put_laws(&p, b);
-    number_frictions(m);
+    number_frictions(b, m);
     return US_OK;
 }
 

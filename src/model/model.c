@@ -23,7 +23,8 @@ void us_model_destroy(us_model *m) {
 
 int32_t usi_model_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
     const int32_t n_node = m->n_node, n_tree = m->n_tree, n_path = m->n_path, n_q = m->n_q,
-                  n_joint_law = m->n_joint_law, n_friction = m->n_friction, n_actuated = m->n_actuated;
+                  n_joint_law = m->n_joint_law, n_friction = m->n_friction, n_actuated = m->n_actuated,
+                  n_battery = m->n_battery;
     const int32_t n_body = m->n_body, n_joint = m->n_joint, n_drive = m->n_drive, n_coupling = m->n_coupling,
                   n_loop = m->n_loop, n_names = m->n_names, n_material = m->n_material,
                   n_exclusion = m->n_exclusion, n_loose = m->n_loose;
@@ -73,6 +74,7 @@ us_model_counts us_model_get_counts(const us_model *m) {
     c.n_body = m->n_body;
     c.n_joint = m->n_joint;
     c.n_drive = m->n_drive;
+    c.n_battery = m->n_battery;
     c.n_q = m->n_q;
     c.n_v = m->n_node;
     c.n_node = m->n_node;
@@ -153,6 +155,20 @@ us_inertia us_model_get_inertia(const us_model *m, us_body b) {
 
 us_joint us_model_get_drive_joint(const us_model *m, us_drive d) {
     return (us_joint){m && in(d.i, m->n_drive) ? m->drive[d.i].joint : -1};
+}
+
+us_battery us_model_find_battery(const us_model *m, const char *robot) {
+    return (us_battery){m ? find(m, m->battery_name, m->n_battery, robot) : -1};
+}
+const char *us_model_battery_name(const us_model *m, us_battery b) {
+    return m && in(b.i, m->n_battery) ? m->names + m->battery_name[b.i] : NULL;
+}
+us_battery_info us_model_get_battery(const us_model *m, us_battery b) {
+    if (!m || !in(b.i, m->n_battery)) return (us_battery_info){NAN, NAN, NAN};
+    return (us_battery_info){m->battery[b.i].capacity, m->battery[b.i].idle, m->battery[b.i].voltage};
+}
+us_battery us_model_get_drive_battery(const us_model *m, us_drive d) {
+    return (us_battery){m && in(d.i, m->n_drive) ? m->drive[d.i].battery : -1};
 }
 
 us_geom_info us_model_get_geom(const us_model *m, int32_t i) {

@@ -75,7 +75,9 @@ typedef struct usi_drive {
     double kp, kd, limit;               // limit: infinite when none
     double position, velocity, torque;  // start values
     int32_t joint, v, q;                // v, q: -1 when the joint is broken
+    int32_t battery;                    // that feeds it; -1: none
     int32_t encoder;                    // sensor over which its loop is closed; -1: the joint itself
+    int32_t reserved;                   // 0
 } usi_drive;
 
 // What may act on one coordinate of a joint: a torque towards a position, linear in q and v up to bounds.
@@ -89,15 +91,26 @@ typedef enum usi_joint_law_kind {
 } usi_joint_law_kind;
 
 typedef struct usi_joint_law {
-    double kp, kd;  // N m/rad, N m s/rad
-    double bound;   // N m or N: of drives and friction, to both sides
-    double lower,
-        upper;     // rad, m: of limits, infinite where there is none; of springs `lower`: where it is slack
-    double reach;  // rad or m per speed: how far ahead a limit brakes within a step
+    double kp, kd;   // N m/rad, N m s/rad
+    double bound;    // N m or N: of drives and friction, to both sides
+    double lower;    // rad, m: of limits, infinite where there is none; of springs: where it is slack
+    double upper;    // rad, m: of limits
+    double reach;    // rad or m per speed: how far ahead a limit brakes within a step
+    double inertia;  // kg m2: of friction, about the axis at the start state
     int32_t v, q;
     int32_t index;     // of the drive; of friction in `friction`
+    int32_t battery;   // of drives; -1: none
+    int32_t is_held;   // of friction: there is a place where the joint sticks
     int32_t reserved;  // 0
 } usi_joint_law;
+
+// Gains of dry friction of a strength, N m or N.
+void usi_friction_gains(const usi_joint_law *law, double friction, double *out_kp, double *out_kd);
+
+// A robot's battery: it feeds the robot's drives.
+typedef struct usi_battery {
+    double capacity, idle, voltage;  // J, W, V
+} usi_battery;
 
 // A tree with laws, sorted by kind: those of kind k are joint_law first[k] .. first[k + 1] - 1.
 typedef struct usi_actuated {
@@ -220,9 +233,12 @@ typedef struct usi_sensor {
     X(double, rest, n_node, "rad", "where the joint spring is slack")                                   \
     X(double, q_start, n_q, "rad, m", "start positions")                                                \
     X(double, v_start, n_node, "rad/s, m/s", "start velocities")                                        \
-    X(usi_joint_law, joint_law, n_joint_law, "", "what may act on joints, by velocity, then by kind")   \
+    X(usi_joint_law, joint_law, n_joint_law, "", "what may act on joints, by tree, kind and velocity")  \
     X(int32_t, friction, n_friction, "", "which of these are dry friction")                             \
+    X(double, blockage, n_friction, "N m, N", "friction that a fault adds at the start")                \
     X(usi_actuated, actuated, n_actuated, "", "trees with joint laws")                                  \
+    X(usi_battery, battery, n_battery, "", "batteries of robots")                                       \
+    X(int32_t, battery_name, n_battery, "", "where the robot's name begins in names")                   \
     X(usi_body, body, n_body, "", "links of the spec: node and pose on it")                             \
     X(usi_joint, joint, n_joint, "", "joints of the spec: where their coordinates are")                 \
     X(usi_drive, drive, n_drive, "", "drives: gains and start commands")                                \
@@ -255,7 +271,7 @@ struct us_model {
     uint64_t seed;
     us_integrator integrator;
     int32_t n_node, n_q, n_tree, n_path, n_body, n_joint, n_drive, n_coupling, n_loop, n_row, n_soft,
-        n_joint_law, n_friction, n_actuated, n_names;
+        n_joint_law, n_friction, n_actuated, n_battery, n_names;
     int32_t max_joint_row;   // that the laws can make in a step
     int32_t n_pad, n_q_pad;  // n_node and n_q rounded up to whole vectors
     bool is_flat;            // no ball or free joint: position i belongs to velocity i

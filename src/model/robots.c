@@ -87,8 +87,7 @@ static us_status make_joints(const maker *k, usi_robot_model *r, int32_t group) 
         if (!ok) return US_ERR_MEMORY;
         if (index >= 0) {
             const us_drive_def *d = &s->drive[index];
-            own_drive[fw->n_drive] =
-                (usi_robot_drive){.index = index, .blockage = j->blockage, .is_broken = j->is_broken};
+            own_drive[fw->n_drive] = (usi_robot_drive){.index = index, .is_broken = j->is_broken};
             drive[fw->n_drive++] = (usi_firmware_drive){.joint = fw->n_joint,
                                                         .kind = d->kp > 0   ? USI_DRIVE_BY_POSITION
                                                                 : d->kd > 0 ? USI_DRIVE_BY_VELOCITY

@@ -8,7 +8,7 @@
 
 #include "firmware/firmware.h"
 #include "model/model.h"
-#include "spec/fault.h"
+#include "spec/fault_syntax.h"
 #include "understudy/network.h"
 
 // Beside what the firmware knows of a joint and a drive: where the simulated ones are.
@@ -18,10 +18,9 @@ typedef struct usi_robot_joint {
 } usi_robot_joint;
 
 typedef struct usi_robot_drive {
-    int32_t index;    // of the model
-    char motor[5];    // name in the ASCII protocol; "" for none
-    double blockage;  // N m, N: by which something blocks the joint; 0: nothing
-    bool is_broken;   // the joint itself
+    int32_t index;   // of the model
+    char motor[5];   // name in the ASCII protocol; "" for none
+    bool is_broken;  // the joint itself
 } usi_robot_drive;
 
 // A transform of the robot's tree: child in parent.

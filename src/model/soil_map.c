@@ -214,7 +214,7 @@ static us_status keep_samples(usi_build *b, us_model *m, const us_soil_map_def *
 static us_status read_map(usi_build *b, us_model *m, const us_soil_map_def *d, usi_soil_map *r) {
     us_soil probe = us_soil_default();
     range good;
-    const double *number = us_soil_number(&probe, d->parameter, &good.least, &good.greatest);
+    const double *number = us_soil_parameter(&probe, d->parameter, &good.least, &good.greatest);
     if (!number)
         return fail(b, d, US_ERR_NAME, "name a number of a <soil>: cohesion, kphi, ...",
                     "a soil has no such number");

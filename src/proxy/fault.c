@@ -245,7 +245,9 @@ static void tell_drives(const teller *t) {
     const usi_drive_fault *d = usi_view_drives(r, t->s);
     char what[300], said[300];
     for (int32_t k = 0; k < r->model->firmware.n_drive; k++) {
-        double blockage = r->model->drive[k].blockage;
+        const us_joint joint =
+            us_model_get_drive_joint(r->proxy->model, (us_drive){r->model->drive[k].index});
+        double blockage = us_sim_get_blockage(t->sim, joint);
         const char *name = r->model->firmware.joint[r->model->firmware.drive[k].joint].name;
         // Beside a break nothing else matters.
         if ((d[k].lost == 0 && blockage == 0) || r->model->drive[k].is_broken) continue;

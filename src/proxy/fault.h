@@ -1,11 +1,11 @@
 // Faults of a robot while it runs.
 //
-// All of them but one are part of the robot's state. A blockage is dry friction of the joint, and so part of
-// the model: an edit brings it about (us_joint_def.blockage).
+// All of them are part of the state: a blockage of the joint's (us_sim_set_blockage), the others of the
+// robot's.
 #ifndef USI_PROXY_FAULT_H
 #define USI_PROXY_FAULT_H
 
-#include "spec/fault.h"
+#include "spec/fault_syntax.h"
 #include "understudy/proxy.h"
 
 // From now on the drive of a joint has this share (0 .. 1) of its strength left. `joint` and `robot` as the

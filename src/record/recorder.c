@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/wait.h"
+#include "base/monotonic_cond.h"
 #include "understudy/record.h"
 #include "wire/mcap.h"
 

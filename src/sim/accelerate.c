@@ -19,6 +19,9 @@ void usi_make_joint_rows(us_sim *s) {
                                     .drive_velocity = s->next.drive_velocity,
                                     .drive_torque = s->next.drive_torque,
                                     .drive_limit_scale = s->next.drive_limit_scale,
+                                    .drive_strength = s->next.drive_strength,
+                                    .battery_energy = s->now.battery_energy,
+                                    .blockage = s->now.blockage,
                                     .stuck = s->now.stuck,
                                     .sensor = s->is_trial ? NULL : s->now.sensor,
                                     .reading = s->now.reading};

@@ -70,7 +70,7 @@ static bool make_bed(usi_deformable *bed, const us_model *m, const usi_deformabl
     char *memory = usi_pages_reserve(l.size);
     if (!memory) return false;
     bed->tile = (usi_deformable_tile *)(void *)memory;
-    bed->spot = (usi_deformable_spot *)(void *)(memory + l.spot);
+    bed->spot = (usi_deformable_tile_info *)(void *)(memory + l.spot);
     bed->ring = (uint32_t *)(void *)(memory + l.ring);
     bed->wait = bed->ring + RING;
     bed->slot = (uint32_t *)(void *)(memory + l.slot);
@@ -173,7 +173,8 @@ static us_vec3 turn_to_bed(us_pose X_WG, usi_v4 d) {
 
 // The columns around a wheel as far as it covers them: under it, and one row behind it.
 static bool wheel_columns(const usi_deformable *bed, const usi_soil_contact *k, us_pose X_WG, tile *out) {
-    double reach = us_soil_radius(&k->wheel) * sin(fmin(k->reaction.parts.entry, 1.5)) + 1.5 * bed->spacing,
+    double reach =
+               us_soil_wheel_radius(&k->wheel) * sin(fmin(k->reaction.parts.entry, 1.5)) + 1.5 * bed->spacing,
            half = 0.5 * k->wheel.width;
     us_vec3 hub = to_bed(X_WG, k->hub), ahead = turn_to_bed(X_WG, k->ahead),
             left = turn_to_bed(X_WG, k->left);
@@ -206,7 +207,7 @@ static void print_wheel(us_sim *s, const usi_soil_contact *k, double compaction)
     const usi_geom *g = &s->model->geom[k->ground];
     const us_pose X_WG = g->X_NG;
     usi_deformable *bed = &s->bed[g->bed];
-    double r = us_soil_radius(&k->wheel), half = 0.5 * k->wheel.width,
+    double r = us_soil_wheel_radius(&k->wheel), half = 0.5 * k->wheel.width,
            reach = r * sin(fmin(k->reaction.parts.entry, 1.5));
     us_vec3 hub = to_bed(X_WG, k->hub), ahead = turn_to_bed(X_WG, k->ahead),
             left = turn_to_bed(X_WG, k->left), up = turn_to_bed(X_WG, k->up);
@@ -301,7 +302,7 @@ static void print_foot(us_sim *s, const usi_soil_contact *k, double compaction) 
     const usi_geom *g = &s->model->geom[k->ground];
     tile t;
     int32_t to[MAX_PRINT * MAX_PRINT];
-    if (foot_print(&s->bed[g->bed], k, &s->contacts->point[k->point], g->X_NG, &t, to))
+    if (foot_print(&s->bed[g->bed], k, &s->contacts->collide.point[k->point], g->X_NG, &t, to))
         press(s, g, t, to, compaction);
 }
 
@@ -353,7 +354,7 @@ static void let_flow(us_sim *s, int32_t i) {
     const us_model *m = s->model;
     usi_deformable *bed = &s->bed[i];
     if (bed->n == 0 && bed->n_lost == 0 && bed->n_wait == 0) return;
-    if (bed->n == 0) usi_deformable_gather(bed);
+    if (bed->n == 0) usi_deformable_requeue(bed);
     const usi_geom *g = &m->geom[m->bed[i].geom];
     varied_bed varied = {s, bed, &m->bed[i], us_vec3_norm(m->gravity)};
     usi_deformable_law law =
@@ -374,13 +375,14 @@ static void let_flow(us_sim *s, int32_t i) {
 void usi_deformables_step(us_sim *s) {
     const us_model *m = s->model;
     const usi_contacts *c = s->contacts;
-    for (int32_t i = 0; i < c->n_soil_contact; i++) {
-        const usi_soil_contact *k = &c->soil_contact[i];
+    for (int32_t i = 0; i < c->collide.n_soil_contact; i++) {
+        const usi_soil_contact *k = &c->collide.soil_contact[i];
         const usi_geom *g = &m->geom[k->ground];
-        if (g->bed >= 0 && !k->is_wheel) cover_foot(&s->bed[g->bed], k, &c->point[k->point], g->X_NG, true);
+        if (g->bed >= 0 && !k->is_wheel)
+            cover_foot(&s->bed[g->bed], k, &c->collide.point[k->point], g->X_NG, true);
     }
-    for (int32_t i = 0; i < c->n_soil_contact; i++) {
-        const usi_soil_contact *k = &c->soil_contact[i];
+    for (int32_t i = 0; i < c->collide.n_soil_contact; i++) {
+        const usi_soil_contact *k = &c->collide.soil_contact[i];
         const usi_geom *g = &m->geom[k->ground];
         if (g->bed < 0) continue;
         double compaction = usi_soil_contact_soil(c, &s->now.contact, k)->compaction;
@@ -391,14 +393,14 @@ void usi_deformables_step(us_sim *s) {
     }
     for (int32_t i = 0; i < m->n_deformable; i++)
         let_flow(s, i);
-    for (int32_t i = 0; i < c->n_soil_contact; i++) {
-        const usi_soil_contact *k = &c->soil_contact[i];
+    for (int32_t i = 0; i < c->collide.n_soil_contact; i++) {
+        const usi_soil_contact *k = &c->collide.soil_contact[i];
         const usi_geom *g = &m->geom[k->ground];
         if (g->bed < 0) continue;
         if (k->is_wheel)
             uncover_wheel(&s->bed[g->bed], k, g->X_NG);
         else
-            cover_foot(&s->bed[g->bed], k, &c->point[k->point], g->X_NG, false);
+            cover_foot(&s->bed[g->bed], k, &c->collide.point[k->point], g->X_NG, false);
     }
 }
 
@@ -490,9 +492,9 @@ static void load_bed(usi_deformable *bed, const char *from) {
     for (uint32_t i = 0; i < h.n_tile; i++) {
         uint32_t place;
         from = take(&place, from, 4);
-        uint32_t slot = usi_deformable_open(bed, place);
+        uint32_t slot = usi_deformable_open_tile(bed, place);
         from = take(&bed->tile[slot], from, sizeof *bed->tile);
-        usi_deformable_spot *spot = &bed->spot[slot];
+        usi_deformable_tile_info *spot = &bed->spot[slot];
         bool is_changed = false;
         for (int32_t k = 0; k < USI_DEFORMABLE_COLUMNS; k++) {
             spot->n_busy += bed->tile[slot].flag[k] & USI_DEFORMABLE_ACTIVE;
@@ -670,8 +672,8 @@ us_status us_sim_get_deformable_tile(const us_sim *s, int32_t i, int32_t u, int3
         for (int32_t x = t.x0; x < t.x1; x++, k++) {
             if (out_height) out_height[k] = (float)usi_deformable_height(bed, x, y);
             if (out_change)
-                out_change[k] =
-                    (float)(USI_DEFORMABLE_UNIT * usi_deformable_change(bed, usi_deformable_at(bed, x, y)));
+                out_change[k] = (float)(USI_DEFORMABLE_UNIT *
+                                        usi_deformable_change(bed, usi_deformable_column(bed, x, y)));
         }
     }
     return status;
@@ -712,7 +714,9 @@ us_material us_sim_get_region(const us_sim *s, int32_t region) {
                                                                          : -1};
 }
 
-int32_t us_sim_n_soil_contact(const us_sim *s) { return s && s->contacts ? s->contacts->n_soil_contact : 0; }
+int32_t us_sim_n_soil_contact(const us_sim *s) {
+    return s && s->contacts ? s->contacts->collide.n_soil_contact : 0;
+}
 
 us_soil_contact us_sim_get_soil_contact(const us_sim *s, int32_t i) {
     us_soil_contact out = {
@@ -720,7 +724,7 @@ us_soil_contact us_sim_get_soil_contact(const us_sim *s, int32_t i) {
     out.force = out.place = us_vec3_make(NAN, NAN, NAN);
     if (i < 0 || i >= us_sim_n_soil_contact(s)) return out;
     const usi_contacts *c = s->contacts;
-    const usi_soil_contact *k = &c->soil_contact[i];
+    const usi_soil_contact *k = &c->collide.soil_contact[i];
     const usi_anchor *a = &s->now.contact.anchor[k->point];
     // What is kept is the impulse on the ground, which stands still.
     usi_v4 force = usi_v4_from(a->g) * (-1 / s->model->step);
@@ -728,7 +732,7 @@ us_soil_contact us_sim_get_soil_contact(const us_sim *s, int32_t i) {
     out.soil = (us_material){k->material};
     out.is_wheel = k->is_wheel;
     out.sinkage = k->sinkage;
-    out.place = usi_v4_vec3(c->point[k->point].p);
+    out.place = usi_v4_vec3(c->collide.point[k->point].p);
     out.force = usi_v4_vec3(force);
     out.slip = out.slip_angle = out.moment = 0;
     if (!k->is_wheel) return out;

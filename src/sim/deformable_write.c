@@ -147,7 +147,7 @@ us_status us_sim_write_deformable(const us_sim *sim, int32_t bed, const us_shape
                                .context = &w};
     def.reference = wkt;
     def.middle = is_placed ? us_vec3_add(origin, p_GM) : us_pose_point(w.info.X_WB, p_BM);
-    def.turn = is_placed ? 0 : 2 * atan2(w.info.X_WB.q.z, w.info.X_WB.q.w);
+    def.yaw = is_placed ? 0 : 2 * atan2(w.info.X_WB.q.z, w.info.X_WB.q.w);
     w.up = is_placed ? origin.z : w.info.X_WB.p.z;
     size_t size = (size_t)def.n_x * US_DEFORMABLE_TILE * sizeof(float);
     w.height = usi_alloc(&sim->allocator, 2 * size, USI_ALIGN);

@@ -43,7 +43,7 @@ void usi_sim_mark_ghost(us_sim *s, int32_t tree, usi_ghost ghost) {
     if (before == ghost) return;
     s->ghost[tree] = (uint8_t)ghost;
     // The pairs that may touch are others now.
-    if (s->contacts) s->contacts->is_fat_valid = false;
+    if (s->contacts) s->contacts->collide.is_fat_valid = false;
     if (before == USI_GHOST_STILL) usi_sim_renew(s, tree);
 }
 

@@ -49,7 +49,7 @@ us_paging us_sim_get_paging(const us_sim *s) {
 
 us_status us_sim_get_soil_contact_soil(const us_sim *s, int32_t i, us_soil *out_soil) {
     if (i < 0 || i >= us_sim_n_soil_contact(s) || !out_soil) return US_ERR_ARG;
-    *out_soil = *usi_soil_contact_soil(s->contacts, &s->now.contact, &s->contacts->soil_contact[i]);
+    *out_soil = *usi_soil_contact_soil(s->contacts, &s->now.contact, &s->contacts->collide.soil_contact[i]);
     return US_OK;
 }
 
@@ -152,18 +152,18 @@ us_status us_sim_set_state(us_sim *s, const double *q, const double *v) {
         double n2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + r[3] * r[3];
         if (!(n2 > 1e-12 && isfinite(n2))) return US_ERR_VALUE;
     }
-    if (q && m->n_q) memcpy(s->now.q, q, (size_t)m->n_q * sizeof(double));
+    if (q && m->n_q > 0) memcpy(s->now.q, q, (size_t)m->n_q * sizeof(double));
     for (int32_t i = 0; q && i < m->n_node; i++) {
         const usi_node *n = &m->node[i];
         if (n->kind != USI_NODE_BALL && n->kind != USI_NODE_FREE) continue;
         us_quat r = us_quat_normalize((us_quat){q[n->q], q[n->q + 1], q[n->q + 2], q[n->q + 3]});
         memcpy(s->now.q + n->q, &r, sizeof r);
     }
-    if (v && m->n_node) memcpy(s->now.v, v, (size_t)m->n_node * sizeof(double));
+    if (v && m->n_node > 0) memcpy(s->now.v, v, (size_t)m->n_node * sizeof(double));
     // Neither the old acceleration nor what touched says anything about the new state.
     if (q) {
         s->now.contact.n_touch[0] = s->now.contact.n_anchor[0] = 0;
-        usi_stiction_set(s->model, s->now.q, s->now.stuck);
+        usi_stiction_set(s->model, s->now.q, s->now.blockage, s->now.stuck);
     }
     usi_sim_sense(s);
     usi_carry_over(s);

@@ -3,7 +3,7 @@
 #define USI_SIM_SIM_H
 
 #include "actuate/actuate.h"
-#include "contact/world.h"
+#include "contact/contact_world.h"
 #include "dyn/dyn.h"
 #include "understudy/sim.h"
 
@@ -20,6 +20,9 @@
     X(double, drive_velocity, n_drive, "rad/s, m/s", "commanded velocity")                            \
     X(double, drive_torque, n_drive, "N m, N", "commanded torque")                                    \
     X(double, drive_limit_scale, n_drive, "1", "how much of its strength a drive has: 1 all, 0 none") \
+    X(double, drive_strength, n_drive, "1", "what a fault has left of its strength: 1 all, 0 none")   \
+    X(double, blockage, n_friction, "N m, N", "dry friction that a fault adds")                       \
+    X(double, battery_energy, n_battery, "J", "what is left in each battery")                         \
     X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")         \
     X(double, stuck, n_friction, "rad, m", "where dry friction holds a joint")                        \
     X(usi_sensor_state, sensor, n_sensor, "", "what sensors keep, and their faults")                  \
@@ -115,15 +118,15 @@ static inline bool usi_is_still(const us_sim *s, int32_t tree) {
 }
 // Whether the contact solve moves this tree in the present step, rather than an integrator; or nothing does.
 static inline bool usi_is_touched(const us_sim *s, int32_t tree) {
-    return (s->contacts && s->contacts->tree[tree].island >= 0) || usi_is_still(s, tree);
+    return (s->contacts && s->contacts->islands.tree[tree].island >= 0) || usi_is_still(s, tree);
 }
 
 // Forgets which trees the contact solve moved in the last step: dynamics that are asked for between steps are
 // those of all trees.
 static inline void usi_let_all_run(us_sim *s) {
     for (int32_t t = 0; s->contacts && t < s->model->n_tree; t++)
-        s->contacts->tree[t].island = -1;
-    if (s->contacts) s->contacts->n_grouped = -1;
+        s->contacts->islands.tree[t].island = -1;
+    if (s->contacts) s->contacts->islands.n_grouped = -1;
     usi_run_all(s->dyn);
 }
 
@@ -177,8 +180,18 @@ bool usi_pushes_root(const usi_tree *tree, const us_command *command);
 void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_order);
 void usi_step_free_trees(us_sim *s, const us_command *command);
 
-// Carries over to next what a step keeps: the last acceleration, the sub-step, the drives' commands.
+// take_command.c. Carries over to next what a step keeps: the last acceleration, the sub-step, the drives'
+// commands, faults. usi_take_command: and then the command, and what plug-ins make of it.
 void usi_carry_over(us_sim *s);
+us_status usi_take_command(us_sim *s, const us_command *command);
+// touch.c: which shapes touch, and which trees hang together; the velocities that follow.
+us_status usi_find_contacts(us_sim *s);
+us_status usi_solve_contacts(us_sim *s, const us_command *command);
+// touched.c: the trees that the integrator moves, those that nothing touches, to dyn->run; free bodies are
+// moved by their momentum, unless something pushes their root. Touched trees end where the contact solve has
+// put them, ghosts that are still where they were.
+void usi_choose_runs(us_sim *s, const us_command *command);
+void usi_take_touched(us_sim *s);
 
 // Makes next's states of parts the same as now's.
 void usi_carry_plugins(us_sim *s);

@@ -11,8 +11,8 @@ us_sim_def us_sim_def_default(void) {
 int32_t usi_state_fields(const us_model *m, size_t n_plugin_byte, usi_field *out, int32_t cap,
                          size_t *out_size) {
     const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_drive = (size_t)m->n_drive;
-    const size_t n_friction = (size_t)m->n_friction, n_sensor = (size_t)m->n_sensor,
-                 n_reading = (size_t)m->n_reading;
+    const size_t n_friction = (size_t)m->n_friction, n_battery = (size_t)m->n_battery;
+    const size_t n_sensor = (size_t)m->n_sensor, n_reading = (size_t)m->n_reading;
     const size_t max_contact = m->n_geom > 0 ? (size_t)m->max_contact : 0,
                  n_pair = (size_t)m->n_material * (size_t)m->n_material, n_loose = (size_t)m->n_loose,
                  n_soil = (size_t)m->n_soil, n_region = (size_t)m->n_region;
@@ -77,7 +77,11 @@ static us_status start(us_sim *s, us_error *err) {
         s->now.drive_velocity[i] = m->drive[i].velocity;
         s->now.drive_torque[i] = m->drive[i].torque;
         s->now.drive_limit_scale[i] = 1;
+        s->now.drive_strength[i] = 1;
     }
+    if (m->n_friction > 0) memcpy(s->now.blockage, m->blockage, (size_t)m->n_friction * sizeof(double));
+    for (int32_t i = 0; i < m->n_battery; i++)
+        s->now.battery_energy[i] = m->battery[i].capacity;
     for (int32_t i = 0; i < m->n_material * m->n_material; i++)
         s->now.contact.pair[i] = m->pair[i].values;
     for (int32_t i = 0; i < m->n_soil; i++)
@@ -90,7 +94,7 @@ static us_status start(us_sim *s, us_error *err) {
                             "check the loops' frames and couplings, and give a start state near to closed",
                             "the start state cannot be moved onto the loops and couplings");
     }
-    usi_stiction_set(m, s->now.q, s->now.stuck);
+    usi_stiction_set(m, s->now.q, s->now.blockage, s->now.stuck);
     usi_sim_sense(s);
     usi_carry_over(s);
     if (!usi_accelerate_first(s, s->next.a)) {
@@ -255,7 +259,7 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     size_t fields = length_of(f, n);
     if (length < fields || !usi_deformables_restore(s, (const char *)buf + fields, length - fields))
         return US_ERR_SNAPSHOT;
-    if (s->contacts) s->contacts->n_soil_contact = 0;
+    if (s->contacts) s->contacts->collide.n_soil_contact = 0;
     s->back_buffer_is_one_step_old = false;
     from = start;
     for (int32_t i = 0; i < n; i++) {

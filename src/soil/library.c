@@ -1,21 +1,22 @@
-// Soils that were measured, and one number of a soil by its name.
+// Library of measured soils, and a parameter of a soil by its name.
 //
 // The pressure-sinkage and shear values are those of the terramechanics literature, as its text books quote
-// them; where nobody measured a number for a soil, that of the nearest kin stands in, and its source says so.
+// them; where a parameter was not measured for a soil, that of the most similar one is used, and its source
+// says so.
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "understudy/soil.h"
 
-typedef struct entry {
+typedef struct soil_entry {
     const char *name, *source;
     us_soil soil;
-} entry;
+} soil_entry;
 
 #define DEG (M_PI / 180)
 
-static const entry library[] = {
+static const soil_entry library[] = {
     {"dry_sand",
      "Wong, Theory of Ground Vehicles: dry sand, Land Locomotion Laboratory; unloading of LETE sand",
      {.kc = 990,
@@ -225,37 +226,36 @@ bool us_soil_find(const char *name, us_soil *out_soil) {
     return false;
 }
 
-// The names and ranges in the order of the list.
-typedef struct number {
+// Names and ranges of the parameters, in the order of the list.
+typedef struct parameter_row {
     const char *name;
     size_t at;
-    double least, greatest;
-} number;
-static const number numbers[] = {
-#define US_SOIL_NUMBER(field, unit, least, greatest, what) \
-    {#field, offsetof(us_soil, field), least, greatest},
-    US_SOIL_LIST(US_SOIL_NUMBER)
-#undef US_SOIL_NUMBER
+    double min, max;
+} parameter_row;
+static const parameter_row parameters[] = {
+#define PARAMETER_ROW(field, unit, min, max, what) {#field, offsetof(us_soil, field), min, max},
+    US_SOIL_LIST(PARAMETER_ROW)
+#undef PARAMETER_ROW
 };
-enum { N_NUMBER = sizeof numbers / sizeof numbers[0] };
+enum { N_PARAMETER = sizeof parameters / sizeof parameters[0] };
 
-double *us_soil_number(us_soil *soil, const char *field, double *out_least, double *out_greatest) {
-    for (int i = 0; i < N_NUMBER; i++) {
-        if (strcmp(numbers[i].name, field) != 0) continue;
-        if (out_least) *out_least = numbers[i].least;
-        if (out_greatest) *out_greatest = numbers[i].greatest;
-        return (double *)(void *)((char *)soil + numbers[i].at);
+double *us_soil_parameter(us_soil *soil, const char *field, double *out_min, double *out_max) {
+    for (int i = 0; i < N_PARAMETER; i++) {
+        if (strcmp(parameters[i].name, field) != 0) continue;
+        if (out_min) *out_min = parameters[i].min;
+        if (out_max) *out_max = parameters[i].max;
+        return (double *)(void *)((char *)soil + parameters[i].at);
     }
     return NULL;
 }
 
 us_status us_soil_check(const us_soil *soil, us_error *err) {
-    for (int i = 0; i < N_NUMBER; i++) {
-        double x = *(const double *)(const void *)((const char *)soil + numbers[i].at);
-        if (x >= numbers[i].least && x <= numbers[i].greatest) continue;
+    for (int i = 0; i < N_PARAMETER; i++) {
+        double x = *(const double *)(const void *)((const char *)soil + parameters[i].at);
+        if (x >= parameters[i].min && x <= parameters[i].max) continue;
         return us_error_set(err, US_ERR_VALUE, NULL, "give a number in that range; angles are in radians",
-                            "%s of the soil is %g, not from %g to %g", numbers[i].name, x, numbers[i].least,
-                            numbers[i].greatest);
+                            "%s of the soil is %g, not from %g to %g", parameters[i].name, x,
+                            parameters[i].min, parameters[i].max);
     }
     if (!(soil->kc > 0) && !(soil->kphi > 0))
         return us_error_set(err, US_ERR_VALUE, NULL, "give one of them",

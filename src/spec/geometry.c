@@ -1,6 +1,6 @@
-// Shapes as written to shapes that collide. The written ones have full lengths and lists of points; those
-// that collide have half lengths, a radius that is added all round, and data that is made once: hulls, trees
-// of triangles, height fields.
+// Collision geometry of shapes. Shapes as written have full lengths and lists of points; collision geometry
+// has half lengths, a radius that is added all round, and data that is made once: hulls, trees of triangles,
+// height fields.
 #include "spec/geometry.h"
 
 #include <string.h>
@@ -169,6 +169,45 @@ static us_status make_points(const us_shape_def *shape, int32_t n, us_geom *out,
     return US_OK;
 }
 
+// Sizes and radius of kinds that have no data of their own.
+static void set_size(const us_shape_def *shape, us_geom *g) {
+    const double *s = shape->size;
+    switch (shape->kind) {
+    case US_SHAPE_BOX:
+        g->size[0] = 0.5 * s[0];
+        g->size[1] = 0.5 * s[1];
+        g->size[2] = 0.5 * s[2];
+        break;
+    case US_SHAPE_SPHERE:
+    case US_SHAPE_TRIANGLE:
+        g->radius = s[0];
+        break;
+    case US_SHAPE_CYLINDER:
+    case US_SHAPE_CONE:
+        g->size[0] = s[0];
+        g->size[1] = 0.5 * s[1];
+        break;
+    case US_SHAPE_CAPSULE:
+        g->radius = s[0];
+        g->size[0] = 0.5 * s[1];
+        break;
+    case US_SHAPE_LOZENGE:
+        g->size[0] = 0.5 * s[0];
+        g->size[1] = 0.5 * s[1];
+        g->radius = s[2];
+        break;
+    case US_SHAPE_DISC:
+        g->size[0] = s[0];
+        g->radius = s[1];
+        break;
+    case US_SHAPE_ELLIPSOID:
+        memcpy(g->size, s, sizeof g->size);
+        break;
+    default:
+        break;
+    }
+}
+
 us_status usi_geometry_make(usi_assets *assets, const us_shape_def *shape, bool is_moving, us_geom *out,
                             us_error *err) {
     static const us_geom_kind kinds[US_SHAPE_COUNT] = {
@@ -189,43 +228,13 @@ us_status usi_geometry_make(usi_assets *assets, const us_shape_def *shape, bool 
         [US_SHAPE_UNION] = US_GEOM_UNION,
         [US_SHAPE_INTERSECTION] = US_GEOM_INTERSECTION,
     };
-    const double *s = shape->size;
     us_geom g;
     memset(&g, 0, sizeof g);
     g.kind = kinds[shape->kind];
+    set_size(shape, &g);
     us_status status = US_OK;
     switch (shape->kind) {
-    case US_SHAPE_BOX:
-        g.size[0] = 0.5 * s[0];
-        g.size[1] = 0.5 * s[1];
-        g.size[2] = 0.5 * s[2];
-        break;
-    case US_SHAPE_SPHERE:
-        g.radius = s[0];
-        break;
-    case US_SHAPE_CYLINDER:
-    case US_SHAPE_CONE:
-        g.size[0] = s[0];
-        g.size[1] = 0.5 * s[1];
-        break;
-    case US_SHAPE_CAPSULE:
-        g.radius = s[0];
-        g.size[0] = 0.5 * s[1];
-        break;
-    case US_SHAPE_LOZENGE:
-        g.size[0] = 0.5 * s[0];
-        g.size[1] = 0.5 * s[1];
-        g.radius = s[2];
-        break;
-    case US_SHAPE_DISC:
-        g.size[0] = s[0];
-        g.radius = s[1];
-        break;
-    case US_SHAPE_ELLIPSOID:
-        memcpy(g.size, s, sizeof g.size);
-        break;
     case US_SHAPE_TRIANGLE:
-        g.radius = s[0];
         status = make_points(shape, 3, &g, err);
         break;
     case US_SHAPE_TETRAHEDRON:
@@ -244,8 +253,7 @@ us_status usi_geometry_make(usi_assets *assets, const us_shape_def *shape, bool 
     case US_SHAPE_INTERSECTION:
         status = make_parts(assets, shape, is_moving, &g, err);
         break;
-    case US_SHAPE_HALF_SPACE:
-    case US_SHAPE_COUNT:
+    default:
         break;
     }
     if (!status) status = us_geom_check(&g, err);

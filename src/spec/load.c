@@ -30,7 +30,7 @@ us_status usi_base_add(usi_reader *r, const xmlNode *node, int32_t group, const 
     return usi_scene_added(r, node, us_spec_add_joint(r->spec, &j, NULL));
 }
 
-// Other simulators' files are told by name, so that the remedy can be too.
+// Files of other simulators are recognized by name, so that the error can give the remedy.
 static us_status fail_root(usi_reader *r, const xmlNode *root) {
     const char *remedy = "the root must be <scene> (see docs/scene-file.md) or <robot> (URDF)";
     if (usi_xml_is(root, "sdf"))

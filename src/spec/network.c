@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "spec/fault.h"
+#include "spec/fault_syntax.h"
 #include "spec/spec.h"
 
 const char *us_topic_kind_name(us_topic_kind kind) {

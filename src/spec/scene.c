@@ -5,7 +5,7 @@
 //   validate   the whole against the schema                          scene_schema.c
 //   plug-ins   models of contact                                     scene_plugin.c
 //   materials  and how they touch                                    scene_surface.c
-//   world      settings, and shapes that stand still                 scene_shape.c
+//   world      settings, and fixed shapes                            scene_shape.c
 //   groups     robots with all they have, links of objects           scene_object.c
 //   joints     of objects: they may hang on any robot's link         scene_object.c
 //   changes    of the robots' joints, start velocities of bases
@@ -29,7 +29,7 @@ static us_status read_seed(usi_reader *r, const xmlNode *node, uint64_t *out) {
     bool is_good = length > 0 && length <= 19 && strspn(text, "0123456789") == length;
     if (!is_good) {
         return usi_fail(r, US_ERR_VALUE, node, "write a whole number of 0 or more, with at most 19 digits",
-                        "seed: \"%.60s\" is not such a number", text);
+                        "seed: invalid number \"%.60s\"", text);
     }
     *out = strtoull(text, NULL, 10);
     return US_OK;
@@ -106,7 +106,7 @@ static us_status read_worlds(usi_reader *r, const xmlNode *root) {
     return status ? status : read_clock_rate(r, root, deepest);
 }
 
-// Shapes of the world itself: they stand still.
+// Fixed shapes of the world itself.
 static us_status read_ground(usi_reader *r, const xmlNode *root) {
     us_status status = US_OK;
     for (const xmlNode *w = usi_xml_child(root, "world"); w; w = usi_xml_next(w, "world")) {

@@ -1,4 +1,4 @@
-// The parts of the scene reader: what its files share.
+// Scene reader: functions that its files share.
 #ifndef USI_SPEC_SCENE_H
 #define USI_SPEC_SCENE_H
 
@@ -33,7 +33,7 @@ typedef enum usi_dimension {
         USI_DIMENSION_COUNT
 } usi_dimension;
 
-// Where an attribute is looked for: the element itself, then its own default, then that of its robot or
+// Lookup of an attribute: in the element itself, then in its own default, then in that of its robot or
 // object. NULLs are skipped.
 typedef struct usi_look {
     const xmlNode *node[3];
@@ -44,10 +44,10 @@ const xmlNode *usi_look_find(const usi_look *look, const char *name);
 
 enum { USI_LIST_LIMIT = 64 };  // numbers in one attribute
 
-// Reads up to `most` (<= USI_LIST_LIMIT) numbers of an attribute, each of its own dimension, into out (SI).
-// *out_count is 0 when the attribute is absent; more numbers than `most` are an error.
+// Reads up to `max` (<= USI_LIST_LIMIT) numbers of an attribute, each of its own dimension, into out (SI).
+// *out_count is 0 when the attribute is absent; more than `max` numbers are an error.
 us_status usi_look_list(usi_reader *r, const usi_look *look, const char *name,
-                        const usi_dimension *dimensions, int most, double *out, int *out_count);
+                        const usi_dimension *dimensions, int max, double *out, int *out_count);
 // Exactly n numbers of one dimension. A missing attribute leaves *out as it is.
 us_status usi_look_numbers(usi_reader *r, const usi_look *look, const char *name, usi_dimension dimension,
                            int n, double *out);
@@ -72,25 +72,25 @@ us_status usi_scene_site(usi_reader *r, const xmlNode *node, const char *path, u
 
 // ---- scene_expression.c: the arithmetic in ${...} ----
 
-// Gives the value of a name in an expression, or an error of the reader.
+// Callback that gives the value of a name in an expression, or an error of the reader.
 typedef us_status (*usi_name_value)(void *context, const char *name, double *out);
 // Computes `text`; `node` is where errors are reported. Errors: US_ERR_SYNTAX, US_ERR_VALUE and those of
 // `value_of`.
 us_status usi_expression(usi_reader *r, const xmlNode *node, const char *text, usi_name_value value_of,
                          void *context, double *out);
-// The same for a text that stands by itself, without ${}.
+// The same for a text without ${}.
 us_status usi_expression_plain(usi_reader *r, const xmlNode *node, const char *text, usi_name_value value_of,
                                void *context, double *out);
 
 // ---- scene_expand.c: includes, repeats and parameters ----
 
-// Takes in the included files, writes out what is repeated, then replaces ${...} in all attributes but those
-// of <parameter>. Afterwards there is no <include> and no <repeat>.
+// Expands includes and repeats, then substitutes ${...} in all attributes but those of <parameter>.
+// Afterwards there is no <include> and no <repeat>.
 us_status usi_scene_expand(usi_reader *r, xmlDoc *doc);
 
 // ---- scene_schema.c: validation ----
 
-// Validates against schema/scene.xsd and says in plain language what is wrong.
+// Validates against schema/scene.xsd; errors in plain language.
 us_status usi_scene_validate(usi_reader *r, xmlDoc *doc);
 
 // ---- scene.c, scene_object.c, scene_shape.c, scene_surface.c, scene_joint.c, scene_relation.c: reading ----
@@ -98,7 +98,7 @@ us_status usi_scene_validate(usi_reader *r, xmlDoc *doc);
 // A robot or object while it is read. Names inside it are relative to it.
 typedef struct usi_scene_group {
     const xmlNode *node;
-    const char *name;            // "" for things that stand outside
+    const char *name;            // "" for elements outside of groups
     int32_t index;               // of the spec's group; -1 outside
     int32_t first_link, n_link;  // its part of the spec's links: they follow each other
     int32_t first_joint, n_joint;
@@ -106,13 +106,13 @@ typedef struct usi_scene_group {
     us_pose X_WG;
 } usi_scene_group;
 
-// Places of the attributes of a joint or drive (`kind`) inside a group, defaults included. Errors: unknown
+// Lookup of the attributes of a joint or drive (`kind`) inside a group, defaults included. Errors: unknown
 // default.
 us_status usi_scene_look(usi_reader *r, const usi_scene_group *group, const xmlNode *node, const char *kind,
                          usi_look *out_look);
 // The <default> that an element uses, or NULL.
 us_status usi_scene_default(usi_reader *r, const xmlNode *user, const xmlNode **out_default);
-// What us_spec_add_... says, as an error at the node.
+// The status of us_spec_add_... as an error at the node.
 us_status usi_scene_added(usi_reader *r, const xmlNode *node, us_status status);
 
 // "group/name", or the name itself outside groups. NULL without memory.
@@ -144,12 +144,11 @@ typedef struct usi_scene_grid {
     void *samples;
 } usi_scene_grid;
 us_status usi_scene_over(usi_reader *r, const xmlNode *node, const char *attribute, const xmlNode *ground,
-                         us_layer_type type, int64_t most, usi_scene_grid *out);
+                         us_layer_type type, int64_t max, usi_scene_grid *out);
 
 // scene_soil.c: what a material is as soil, and as a tread.
 us_status usi_scene_soil(usi_reader *r, const xmlNode *node, us_material_def *out);
-us_status usi_scene_regions(usi_reader *r,
-                            const xmlNode *root);  // scene_region.c: after the shapes of the world
+us_status usi_scene_regions(usi_reader *r, const xmlNode *root);    // scene_region.c: after <world>'s shapes
 us_status usi_scene_soil_maps(usi_reader *r, const xmlNode *root);  // scene_soil_map.c: the same
 // scene_region.c: the ground that an element names, a plane or height field of the world, and where it is
 // written.
@@ -157,8 +156,8 @@ us_status usi_scene_ground(usi_reader *r, const xmlNode *root, const xmlNode *no
                            const us_shape_def **out_shape, const xmlNode **out_ground);
 // scene_shape.c: counts the numbers in a text (`out` NULL), or stores them.
 us_status usi_scene_numbers(usi_reader *r, const xmlNode *node, const char *what, const char *text,
-                            double *out, int32_t most, int32_t *out_n);
-// scene_scatter.c: after all groups. The first n_ground shapes of the spec are the ground that there is.
+                            double *out, int32_t max, int32_t *out_n);
+// scene_scatter.c: after all groups. The first n_ground shapes of the spec are the ground.
 us_status usi_scene_scatter(usi_reader *r, const xmlNode *node, int32_t n_ground);
 
 // scene_surface.c: materials first, then everything that names them.
@@ -169,8 +168,7 @@ us_status usi_scene_pairs(usi_reader *r, const xmlNode *root);
 us_status usi_scene_material(usi_reader *r, const xmlNode *node, const char *attribute,
                              const char **out_name);
 us_status usi_scene_exclude(usi_reader *r, const usi_scene_group *group, const xmlNode *node);
-us_status usi_scene_surfaces(usi_reader *r,
-                             const usi_scene_group *group);  // <surface> and <level> of a robot
+us_status usi_scene_surfaces(usi_reader *r, const usi_scene_group *group);  // <surface>, <level> of a robot
 
 us_status usi_scene_object_links(usi_reader *r, usi_scene_group *group);
 us_status usi_scene_object_joints(usi_reader *r, usi_scene_group *group);
@@ -178,14 +176,14 @@ us_status usi_scene_relations(usi_reader *r, const usi_scene_group *group);  // 
 us_status usi_scene_record(usi_reader *r, const xmlNode *node);
 us_status usi_scene_plugins(usi_reader *r, const xmlNode *root);  // scene_plugin.c
 
-// scene_network.c: all that a robot says about its network, after all drives; the rate of the clock, an
-// attribute of <world>, after its step.
+// scene_network.c: the network of a robot, after all drives; the rate of the clock, an attribute of <world>,
+// after its step.
 us_status usi_scene_network(usi_reader *r, const usi_scene_group *group);
 us_status usi_scene_clock_rate(usi_reader *r, const xmlNode *world, double *out);
 
-usi_dimension usi_joint_dimension(us_joint_type type,
-                                  int coordinate);  // of a position; USI_PLAIN for quaternions
-usi_dimension usi_rate_dimension(us_joint_type type, int coordinate);  // of a velocity
+// Dimension of a position (USI_PLAIN for quaternions), velocity and effort of a joint's coordinate.
+usi_dimension usi_joint_dimension(us_joint_type type, int coordinate);
+usi_dimension usi_rate_dimension(us_joint_type type, int coordinate);
 usi_dimension usi_effort_dimension(us_joint_type type, int coordinate);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "spec/fault.h"
+#include "spec/fault_syntax.h"
 #include "spec/scene.h"
 #include "spec/spec.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "spec/geometry.h"
-#include "spec/mesh.h"
+#include "spec/mesh_file.h"
 #include "spec/scene.h"
 
 // ---- Mass properties ----

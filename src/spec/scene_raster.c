@@ -62,7 +62,7 @@ static us_status open_ground(usi_reader *r, const xmlNode *node, us_error *why) 
 
 // ---- Samples ----
 
-// All of them, row by row; whoever loads the scene hears how far it is.
+// Reads all samples, row by row, with reports of progress.
 static us_status read_samples(usi_reader *r, usi_raster *raster, us_layer_type type, void **out,
                               us_error *why) {
     const usi_frame *f = usi_raster_frame(raster);
@@ -80,12 +80,12 @@ static us_status read_samples(usi_reader *r, usi_raster *raster, us_layer_type t
     return status;
 }
 
-static us_status check_count(const usi_raster *raster, int64_t most, const char *what_to_do, us_error *why) {
+static us_status check_count(const usi_raster *raster, int64_t max, const char *what_to_do, us_error *why) {
     const usi_frame *f = usi_raster_frame(raster);
     int64_t n = (int64_t)f->n_x * f->n_y;
-    if (n <= most) return US_OK;
+    if (n <= max) return US_OK;
     return us_error_set(why, US_ERR_LIMIT, NULL, what_to_do, "%lld samples are more than %lld", (long long)n,
-                        (long long)most);
+                        (long long)max);
 }
 
 // ---- Over a ground ----
@@ -104,7 +104,7 @@ static us_status open_over(usi_reader *r, const char *path, us_layer_type type, 
 }
 
 us_status usi_scene_over(usi_reader *r, const xmlNode *node, const char *attribute, const xmlNode *ground,
-                         us_layer_type type, int64_t most, usi_scene_grid *out) {
+                         us_layer_type type, int64_t max, usi_scene_grid *out) {
     const char *path = usi_path_beside(r, usi_xml_file(node), usi_xml_attr(node, attribute));
     if (!path) return usi_fail_memory(r);
     usi_raster *raster = NULL;
@@ -113,7 +113,7 @@ us_status usi_scene_over(usi_reader *r, const xmlNode *node, const char *attribu
     if (!status)
         status = open_over(r, path, type, usi_scene_is_raster(ground) ? r->ground : NULL, &raster, &why);
     if (!status)
-        status = check_count(raster, most, "take a coarser raster: gdalwarp -tr DX DY IN.tif OUT.tif", &why);
+        status = check_count(raster, max, "take a coarser raster: gdalwarp -tr DX DY IN.tif OUT.tif", &why);
     if (!status) status = read_samples(r, raster, type, &out->samples, &why);
     if (!status) {
         const usi_frame *f = usi_raster_frame(raster);

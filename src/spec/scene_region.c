@@ -127,7 +127,7 @@ static us_status read_region(usi_reader *r, const xmlNode *root, const xmlNode *
         return usi_fail(r, US_ERR_SCHEMA, node,
                         "write polygon=\"x y x y ...\", or mask=\"FILE.tif\" and perhaps value=\"N\", or "
                         "value=\"N\" alone over a site",
-                        "it is not said, or said twice, where the region is");
+                        "the region's place is missing or given twice");
     if (x.d.value < 0 || x.d.value > 255)
         return usi_fail(r, US_ERR_VALUE, node, "write a number from 1 to 255", "value: %d", (int)x.d.value);
     us_spec_counts counts = us_spec_get_counts(r->spec);

@@ -113,7 +113,7 @@ static us_status read_coupling(usi_reader *r, const usi_scene_group *group, cons
         for (int32_t i = 0; i < k && !status; i++) {
             if (c.joint[i] == c.joint[k] && c.coordinate[i] == c.coordinate[k]) {
                 status = usi_fail(r, US_ERR_NAME, t, "add the factors and write one term",
-                                  "the same coordinate stands twice in the coupling");
+                                  "the same coordinate occurs twice in the coupling");
             }
         }
         c.n_term++;
@@ -220,7 +220,7 @@ static us_status check_value(usi_reader *r, const xmlNode *node) {
                     "write JOINT.q, JOINT.v, DRIVE.torque, LINK.x .y .z .qw .qx .qy .qz, in soil "
                     "LINK.sinkage .slip .slip-angle .pull .side .load .moment, "
                     "energy, energy.kinetic, energy.potential, closure or time",
-                    "\"%.100s\" is not a value that can be recorded", name);
+                    "invalid value to record \"%.100s\"", name);
 }
 
 us_status usi_scene_record(usi_reader *r, const xmlNode *node) {

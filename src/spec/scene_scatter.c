@@ -7,12 +7,12 @@
 #include <sys/stat.h>
 
 #include "spec/geometry.h"
-#include "spec/mesh.h"
+#include "spec/mesh_file.h"
 #include "spec/scene.h"
 #include "understudy/terrain.h"
 
 enum {
-    STATIC_LIMIT = 10000,  // things that one <scatter> may make
+    STATIC_LIMIT = 10000,  // instances of one <scatter>
     LOOSE_LIMIT = 1000,
     CLEAR_LIMIT = 16,   // rectangles that are left free
     REGION_LIMIT = 32,  // regions that are allowed
@@ -44,7 +44,7 @@ typedef struct scatter {
     kept_tile tile[TILES];
     int64_t n_used;
     us_status status;  // of reading tiles
-    int32_t n;         // things made
+    int32_t n;         // instances added
 } scatter;
 
 // ---- The ground ----
@@ -167,7 +167,7 @@ static bool is_allowed(void *context, double x, double y) {
     return ground_at(s, x, y, &z, &slope) && slope <= s->max_slope;
 }
 
-// ---- What stands there ----
+// ---- Instances ----
 
 static us_status add_shape(scatter *s, us_shape_def *shape, int32_t link) {
     us_error why;
@@ -222,7 +222,7 @@ static us_status add_loose(scatter *s, us_shape_def *shape, us_pose X_WB) {
 static us_status add_rock(scatter *s, const us_scatter_instance *rock, double z, double slope) {
     static const float rgb[3] = {0.52f, 0.48f, 0.43f};
     double radius = 0.5 * rock->diameter, shade = (double)(rock->number >> 11) * 0x1p-53;
-    // One that stands still is sunk as far as the ground falls under it; a loose one starts clear of the
+    // A fixed instance is sunk as far as the ground falls under it; a loose one starts clear of the
     // ground.
     us_pose X = {us_quat_identity(),
                  {rock->x, rock->y,
@@ -264,14 +264,14 @@ static us_status add_tree(scatter *s, const us_scatter_instance *tree, double z)
     return add_shape(s, &shape, US_WORLD);
 }
 
-static us_status add_thing(void *context, const us_scatter_instance *thing, us_error *err) {
+static us_status add_instance(void *context, const us_scatter_instance *instance, us_error *err) {
     (void)err;
     scatter *s = context;
     double z = 0, slope = 0;
-    ground_at(s, thing->x, thing->y, &z, &slope);
+    ground_at(s, instance->x, instance->y, &z, &slope);
     if (s->status) return s->status;
     s->n++;
-    return s->def.kind == US_SCATTER_TREES ? add_tree(s, thing, z) : add_rock(s, thing, z, slope);
+    return s->def.kind == US_SCATTER_TREES ? add_tree(s, instance, z) : add_rock(s, instance, z, slope);
 }
 
 // ---- Reading ----
@@ -299,8 +299,8 @@ static us_status read_scatter(usi_reader *r, const xmlNode *node, scatter *s) {
     us_status status = usi_look_number(r, &look, "density", USI_PLAIN, &s->def.density);
     if (!status) status = usi_look_numbers(r, &look, "area", USI_LENGTH, 4, area);
     if (!status) status = usi_xml_int(r, node, "seed", false, &seed);
-    if (!status) status = usi_look_number(r, &look, "least", USI_LENGTH, &s->def.least);
-    if (!status) status = usi_look_number(r, &look, "most", USI_LENGTH, &s->def.most);
+    if (!status) status = usi_look_number(r, &look, "least", USI_LENGTH, &s->def.min_size);
+    if (!status) status = usi_look_number(r, &look, "most", USI_LENGTH, &s->def.max_size);
     if (!status) status = usi_look_number(r, &look, "distance", USI_LENGTH, &s->def.distance);
     if (!status) status = usi_look_positive(r, &look, "max-slope", USI_ANGLE, false, &slope);
     if (!status) status = usi_look_positive(r, &look, "mass-density", USI_PLAIN, true, &s->mass_density);
@@ -319,7 +319,7 @@ static us_status read_scatter(usi_reader *r, const xmlNode *node, scatter *s) {
     s->def.context = s;
     if (s->n_clear % 4)
         return usi_fail(r, US_ERR_VALUE, node, "write x0 y0 x1 y1 of one rectangle after the other",
-                        "clear: %d numbers are no rectangles", s->n_clear);
+                        "clear: %d numbers do not form rectangles", s->n_clear);
     s->n_clear /= 4;
     if (is_trees && (s->is_loose || form))
         return usi_fail(r, US_ERR_VALUE, node, "remove it, or use kind=\"rocks\"", "%s: trees have none",
@@ -330,7 +330,7 @@ static us_status read_scatter(usi_reader *r, const xmlNode *node, scatter *s) {
     return US_OK;
 }
 
-// What the ground is called, if it is said, must be there.
+// The named ground, if there is a name, must exist.
 static us_status check_ground(const scatter *s) {
     usi_guess guess = usi_guess_start(s->ground ? s->ground : "");
     bool is_found = false, has_regions = false;
@@ -394,7 +394,7 @@ static us_status open_sites(scatter *s, const xmlNode *root) {
     return US_OK;
 }
 
-static us_status make_things(scatter *s) {
+static us_status add_instances(scatter *s) {
     double density = us_scatter_density(&s->def), area = (s->def.x1 - s->def.x0) * (s->def.y1 - s->def.y0);
     int limit = s->is_loose ? LOOSE_LIMIT : STATIC_LIMIT;
     if (density * area > limit)
@@ -404,9 +404,9 @@ static us_status make_things(scatter *s) {
             density * area, s->def.kind == US_SCATTER_TREES ? "trees" : "rocks", limit,
             s->is_loose ? " that are loose" : "");
     us_error why = {0};
-    us_status status = us_scatter_visit(&s->def, add_thing, s, &why);
+    us_status status = us_scatter_visit(&s->def, add_instance, s, &why);
     if (!status) status = s->status;
-    // What add_thing says, the reader knows already.
+    // Errors of add_instance are already in the reader.
     return status && why.message[0] ? usi_fail(s->r, status, s->node, why.remedy, "%s", why.message) : status;
 }
 
@@ -417,7 +417,7 @@ us_status usi_scene_scatter(usi_reader *r, const xmlNode *node, int32_t n_ground
     s.n_ground = n_ground;
     status = open_sites(&s, node->parent);
     if (!status) status = check_ground(&s);
-    if (!status) status = make_things(&s);
+    if (!status) status = add_instances(&s);
     for (int32_t i = 0; s.site && i < n_ground; i++)
         us_site_close(s.site[i]);
     return status;

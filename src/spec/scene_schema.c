@@ -163,11 +163,11 @@ static us_status fail_value(usi_reader *r, const xmlNode *schema, const xmlNode 
     } else {
         documentation(values, remedy, sizeof remedy);
     }
-    return usi_fail(r, list[0] ? US_ERR_VALUE : US_ERR_NAME, node, remedy,
-                    "%.60s: \"%.60s\" is not possible here", name, value ? value : "");
+    return usi_fail(r, list[0] ? US_ERR_VALUE : US_ERR_NAME, node, remedy, "%.60s: invalid value \"%.60s\"",
+                    name, value ? value : "");
 }
 
-// An element that is not allowed where it stands: unknown, or known but in the wrong order or too often.
+// An element that is not allowed in its place: unknown, or known but in the wrong order or too often.
 static us_status fail_element(usi_reader *r, const xmlNode *schema, const xmlNode *node) {
     const char *name = (const char *)node->name;
     const xmlNode *parent = node->parent && node->parent->type == XML_ELEMENT_NODE ? node->parent : NULL;
@@ -185,7 +185,7 @@ static us_status fail_element(usi_reader *r, const xmlNode *schema, const xmlNod
     if (is_known) {
         snprintf(remedy, sizeof remedy, "in this order, each once unless said otherwise: %.250s", list);
         return usi_fail(r, US_ERR_SCHEMA, node, remedy,
-                        "<%.60s> stands in the wrong place in <%.60s>, or once too often", name, where);
+                        "<%.60s> is in the wrong place in <%.60s>, or once too often", name, where);
     }
     if (guess.best) snprintf(remedy, sizeof remedy, "did you mean <%.60s>? ", guess.best);
     snprintf(remedy + strlen(remedy), sizeof remedy - strlen(remedy),

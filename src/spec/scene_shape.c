@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "spec/geometry.h"
-#include "spec/mesh.h"
+#include "spec/mesh_file.h"
 #include "spec/scene.h"
 
 enum {
@@ -13,11 +13,11 @@ enum {
     SAMPLE_LIMIT = 16 * 1000 * 1000  // heights of one field: 128 MB
 };
 
-// Which of the attributes and children that only some kinds have this kind has; and how many lengths.
+// Kind of shape: which of the attributes and children that only some kinds have, and how many lengths.
 typedef struct kind_row {
     const char *name;
     us_shape_kind kind;
-    int least, most;      // lengths in size
+    int min, max;         // number of lengths in size
     const char *lengths;  // one letter for each: + greater than 0, 0 may be 0
     const char *meaning;
     bool has_file, has_points, has_field, has_parts;
@@ -51,7 +51,7 @@ static us_status check_attributes(usi_reader *r, const xmlNode *node, const kind
         const char *name, *remedy;
         bool is_good;
     } rows[] = {
-        {"size", "remove it", k->most > 0},
+        {"size", "remove it", k->max > 0},
         {"file", "use type=\"mesh\", \"convex\" or \"height-field\", or remove it", k->has_file},
         {"scale", "use type=\"mesh\" or \"convex\", or remove it", k->has_file && !k->has_field},
         {"points", "use type=\"convex\", \"tetrahedron\" or \"triangle\", or remove it", k->has_points},
@@ -91,14 +91,14 @@ static us_status read_size(usi_reader *r, const xmlNode *node, const kind_row *k
     usi_look look = usi_look_at(node);
     int count = 0;
     for (int i = 0; i < 3; i++)
-        s->size[i] = k->most > 0 ? 0 : 1;
-    if (k->least > 0 && !usi_xml_attr(node, "size"))
+        s->size[i] = k->max > 0 ? 0 : 1;
+    if (k->min > 0 && !usi_xml_attr(node, "size"))
         return usi_fail(r, US_ERR_SCHEMA, node, k->meaning, "the attribute \"size\" is missing");
     us_status status = usi_look_list(r, &look, "size", lengths, 3, s->size, &count);
     if (status) return status;
-    if (count < k->least || count > k->most) {
-        return usi_fail(r, US_ERR_VALUE, node, k->meaning, "size: %d number%s needed, %d given", k->most,
-                        k->most == 1 ? " is" : "s are", count);
+    if (count < k->min || count > k->max) {
+        return usi_fail(r, US_ERR_VALUE, node, k->meaning, "size: %d number%s needed, %d given", k->max,
+                        k->max == 1 ? " is" : "s are", count);
     }
     for (int i = 0; i < count; i++) {
         if (s->size[i] > 0 || (k->lengths[i] == '0' && s->size[i] == 0)) continue;
@@ -139,10 +139,10 @@ static us_status read_mesh(usi_reader *r, const xmlNode *node, us_shape_def *s) 
 
 static bool is_between(char c) { return usi_is_blank(c) || c == ',' || c == ';'; }
 
-// Counts the numbers in a text, or stores them. Blanks, commas and semicolons stand between; a line that
+// Counts the numbers in a text, or stores them. Blanks, commas and semicolons separate them; a line that
 // begins with # is a remark.
 us_status usi_scene_numbers(usi_reader *r, const xmlNode *node, const char *what, const char *text,
-                            double *out, int32_t most, int32_t *out_n) {
+                            double *out, int32_t max, int32_t *out_n) {
     int32_t n = 0, line = 1;
     bool is_start = true;
     for (const char *s = text;;) {
@@ -165,9 +165,9 @@ us_status usi_scene_numbers(usi_reader *r, const xmlNode *node, const char *what
                             "write plain numbers in metres with blanks or commas between them",
                             "%.150s: \"%.*s\" %s (line %d of it)", what, length < 40 ? (int)length : 40, s,
                             wrong, (int)line);
-        if (n == most)
+        if (n == max)
             return usi_fail(r, US_ERR_LIMIT, node, "give fewer", "%.150s: there are more than %d numbers",
-                            what, (int)most);
+                            what, (int)max);
         if (out) out[n] = value;
         n++;
         s = end;
@@ -234,23 +234,8 @@ static us_status read_expression(usi_reader *r, const xmlNode *node, const us_sh
     return status;
 }
 
-static us_status read_field(usi_reader *r, const xmlNode *node, us_shape_def *s) {
-    const char *inside = usi_xml_attr(node, "heights"), *expression = usi_xml_attr(node, "expression"),
-               *file = usi_xml_attr(node, "file");
-    if ((inside != NULL) + (expression != NULL) + (file != NULL) != 1)
-        return usi_fail(r, US_ERR_SCHEMA, node,
-                        "write exactly one of heights=\"...\", expression=\"...\" and file=\"...\"",
-                        "%s gives the heights",
-                        inside || expression || file ? "more than one attribute" : "nothing");
-    char *path = NULL;
-    if (file) {
-        path = usi_path_beside(r, usi_xml_file(node), file);
-        if (!path) return usi_fail_memory(r);
-        if (usi_is_site(path)) return usi_scene_site(r, node, path, s);
-    }
-    if (usi_xml_attr(node, "zone") || usi_xml_attr(node, "memory"))
-        return usi_fail(r, US_ERR_VALUE, node, "give file=\"...\" the directory of a site, or remove it",
-                        "%s: it belongs to a site", usi_xml_attr(node, "zone") ? "zone" : "memory");
+// Number and spacing of the samples of a height field.
+static us_status read_field_size(usi_reader *r, const xmlNode *node, us_shape_def *s) {
     static const char *const names[] = {"nx", "ny", "dx", "dy"};
     for (int i = 0; i < 4; i++) {
         if (!usi_xml_attr(node, names[i]))
@@ -272,6 +257,30 @@ static us_status read_field(usi_reader *r, const xmlNode *node, us_shape_def *s)
     if (wanted > SAMPLE_LIMIT)
         return usi_fail(r, US_ERR_LIMIT, node, "use fewer samples, or several fields side by side",
                         "nx, ny: %lld samples are more than %d", (long long)wanted, SAMPLE_LIMIT);
+    return US_OK;
+}
+
+static us_status read_field(usi_reader *r, const xmlNode *node, us_shape_def *s) {
+    const char *inside = usi_xml_attr(node, "heights"), *expression = usi_xml_attr(node, "expression"),
+               *file = usi_xml_attr(node, "file");
+    if ((inside != NULL) + (expression != NULL) + (file != NULL) != 1)
+        return usi_fail(r, US_ERR_SCHEMA, node,
+                        "write exactly one of heights=\"...\", expression=\"...\" and file=\"...\"",
+                        "%s gives the heights",
+                        inside || expression || file ? "more than one attribute" : "nothing");
+    char *path = NULL;
+    if (file) {
+        path = usi_path_beside(r, usi_xml_file(node), file);
+        if (!path) return usi_fail_memory(r);
+        if (usi_is_site(path)) return usi_scene_site(r, node, path, s);
+    }
+    if (usi_xml_attr(node, "zone") || usi_xml_attr(node, "memory"))
+        return usi_fail(r, US_ERR_VALUE, node, "give file=\"...\" the directory of a site, or remove it",
+                        "%s: it belongs to a site", usi_xml_attr(node, "zone") ? "zone" : "memory");
+    us_status status = read_field_size(r, node, s);
+    if (status) return status;
+
+    int64_t wanted = (int64_t)s->n_x * s->n_y;
     double *heights = usi_reader_alloc(r, (size_t)wanted * sizeof *heights);
     if (!heights) return usi_fail_memory(r);
     s->heights = heights;
@@ -313,7 +322,7 @@ us_status usi_scene_bits(usi_reader *r, const xmlNode *node, const char *name, u
         return usi_fail(r, US_ERR_VALUE, node,
                         "write a whole number whose bits are the groups: 1, 2, 4, 3 for the first two, "
                         "0xffffffff for all",
-                        "%s: \"%.60s\" is not such a number", name, text);
+                        "%s: invalid number \"%.60s\"", name, text);
     *out = (uint32_t)value;
     return US_OK;
 }

@@ -24,7 +24,8 @@ us_status usi_scene_site(usi_reader *r, const xmlNode *node, const char *path, u
     bool is_flat = !(s->zone[2] > s->zone[0] && s->zone[3] > s->zone[1]);
     if (usi_xml_attr(node, "zone") && is_flat)
         return usi_fail(r, US_ERR_VALUE, node, "write x0 y0 x1 y1, m, with x0 below x1 and y0 below y1",
-                        "zone: %g %g %g %g is no rectangle", s->zone[0], s->zone[1], s->zone[2], s->zone[3]);
+                        "zone: invalid rectangle %g %g %g %g", s->zone[0], s->zone[1], s->zone[2],
+                        s->zone[3]);
     us_site *site = NULL;
     us_error why;
     status = us_site_open(path, &r->def->allocator, &site, &why);

@@ -37,8 +37,8 @@ static us_status read_soil(usi_reader *r, const xmlNode *node, us_soil *out) {
     if (status) return status;
     usi_look look = usi_look_at(node);
     char name[32];
-#define READ(field, unit, least, greatest, what) \
-    attribute_of(#field, name);                  \
+#define READ(field, unit, min, max, what) \
+    attribute_of(#field, name);           \
     if (!status) status = usi_look_number(r, &look, name, dimension_of(unit), &out->field);
     US_SOIL_LIST(READ)
 #undef READ

@@ -29,12 +29,12 @@ static bool take_parameter(map_reader *x, const char *name) {
     for (char *c = x->parameter; *c; c++)
         *c = *c == '-' ? '_' : *c;
     x->d.parameter = x->parameter;
-    return us_soil_number(&probe, x->parameter, NULL, NULL) != NULL;
+    return us_soil_parameter(&probe, x->parameter, NULL, NULL) != NULL;
 }
 
 static usi_dimension dimension_of(const char *parameter) {
-#define DIMENSION(field, unit, least, greatest, what) \
-    if (strcmp(parameter, #field) == 0)               \
+#define DIMENSION(field, unit, min, max, what) \
+    if (strcmp(parameter, #field) == 0)        \
         return strcmp(unit, "m") == 0 ? USI_LENGTH : strcmp(unit, "rad") == 0 ? USI_ANGLE : USI_PLAIN;
     US_SOIL_LIST(DIMENSION)
 #undef DIMENSION
@@ -87,7 +87,7 @@ static us_status read_layers(map_reader *x) {
             status = add(x);
         else
             status = usi_warn(x->r, x->node, "name the layer after a number of a <soil>",
-                              "a soil has no number like the layer \"%s\": nothing feels it", l->name);
+                              "the layer \"%s\" is no parameter of a soil and is not used", l->name);
     }
     if (!status && n == 0)
         return usi_fail(x->r, US_ERR_NAME, x->node,
@@ -113,14 +113,14 @@ static us_status read_map(usi_reader *r, const xmlNode *root, const xmlNode *nod
     if (!take_parameter(&x, parameter))
         return usi_fail(r, US_ERR_NAME, node,
                         "write the name of a number of a <soil>: cohesion, friction-angle, kphi, ...",
-                        "parameter: a soil has no number \"%.60s\"", parameter);
+                        "parameter: a soil has no parameter \"%.60s\"", parameter);
     usi_look look = usi_look_at(node);
     status = usi_look_number(r, &look, "scale", dimension_of(x.parameter), &x.scale);
     if (status) return status;
     return file ? read_raster(&x) : add(&x);
 }
 
-// A site of soil that has such layers, and nobody says that they hold.
+// Warning for a site with soil layers that no <soil-map> uses.
 static us_status warn_of_layers(usi_reader *r, const xmlNode *node) {
     const char *name = usi_xml_attr(node, "name"), *file = usi_xml_attr(node, "file"),
                *surface = usi_xml_attr(node, "surface");
@@ -141,7 +141,7 @@ static us_status warn_of_layers(usi_reader *r, const xmlNode *node) {
         if (is_soil_layer(&info.layer[i]))
             return usi_warn(r, node,
                             "write <soil-map ground=\"NAME\"/> into the <world>, with the name of this shape",
-                            "the site has a layer \"%s\", and nothing feels it", info.layer[i].name);
+                            "the layer \"%s\" of the site is not used", info.layer[i].name);
     }
     return status;
 }

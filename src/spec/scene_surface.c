@@ -1,7 +1,7 @@
 // What surfaces are made of and how they touch: <material>, <pair>, <exclude>, and <surface> and <level> of a
 // robot.
 //
-// Materials are read before robots and objects, so that every shape can be told at its own line when it names
+// Materials are read before robots and objects, so that an error names a shape's own line when it names
 // one that is not there.
 #include <errno.h>
 #include <fnmatch.h>
@@ -31,7 +31,7 @@ static us_status read_property(usi_reader *r, const xmlNode *node, us_property *
     long long value = strtoll(text, &end, 10);
     if (end == text || *end || errno || usi_is_blank(text[0]))
         return usi_fail(r, US_ERR_VALUE, node, "write a whole number, or use <number>",
-                        "value: \"%.60s\" is not a whole number", text);
+                        "value: invalid whole number \"%.60s\"", text);
     out->integer = value;
     return US_OK;
 }

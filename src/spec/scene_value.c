@@ -1,7 +1,7 @@
 // Numbers with units, as people write them: "30 deg", "5mm", "0 0 90 deg", "1 m 20 cm 0 m".
 //
 // A plain number is in SI units. One unit behind a list holds for the whole list; otherwise every number has
-// its own. The middle way ("1 2 mm 3") is refused, because nobody can tell what was meant.
+// its own. Anything between ("1 2 mm 3") is refused as ambiguous.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -162,7 +162,7 @@ static us_status to_si(usi_reader *r, const xmlNode *node, const char *name, usi
 }
 
 us_status usi_look_list(usi_reader *r, const usi_look *look, const char *name,
-                        const usi_dimension *dimensions, int most, double *out, int *out_count) {
+                        const usi_dimension *dimensions, int max, double *out, int *out_count) {
     const xmlNode *node = usi_look_find(look, name);
     *out_count = 0;
     if (!node) return US_OK;
@@ -180,16 +180,16 @@ us_status usi_look_list(usi_reader *r, const usi_look *look, const char *name,
         }
         if (m.unit == BAD_UNIT) return fail_unit(r, node, name, &m);
         if (m.unit != NO_UNIT) n_with_unit++;
-        if (count < most && count < USI_LIST_LIMIT) list[count] = m;
+        if (count < max && count < USI_LIST_LIMIT) list[count] = m;
         count++;
     }
     if (count == 0)
         return usi_fail(r, US_ERR_VALUE, node, "write a number, or leave the attribute out",
                         "%s: there is no number", name);
-    if (count > most || count > USI_LIST_LIMIT) {
+    if (count > max || count > USI_LIST_LIMIT) {
         return usi_fail(r, US_ERR_VALUE, node, "remove the numbers that are too many",
-                        "%s: at most %d number%s possible here, %d are given", name, most,
-                        most == 1 ? " is" : "s are", count);
+                        "%s: at most %d number%s possible here, %d are given", name, max,
+                        max == 1 ? " is" : "s are", count);
     }
     bool is_shared = count > 1 && n_with_unit == 1 && list[count - 1].unit != NO_UNIT;
     if (n_with_unit > 0 && n_with_unit < count && !is_shared) {

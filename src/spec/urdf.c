@@ -24,7 +24,7 @@ static bool is_listed(const char *list, const char *name, bool *out_may_repeat) 
     return false;
 }
 
-// True the first time that it is asked about a key.
+// True on the first call with a key.
 static us_status note(usi_urdf *u, const char *key, bool *out_is_new) {
     *out_is_new = false;
     for (int i = 0; i < u->n_warned; i++) {
@@ -263,7 +263,7 @@ static us_status add_extension(usi_urdf *u, const xmlNode *node, int32_t group) 
     if (reference && usi_urdf_find_joint(u, reference) < 0 &&
         (joint || usi_urdf_find_link(u, reference) < 0)) {
         status = usi_warn(u->r, node, "correct the name, or remove the element",
-                          "<%s> speaks of \"%.100s\", which is no %s of this robot", def.tag, reference,
+                          "<%s> refers to \"%.100s\", which is no %s of this robot", def.tag, reference,
                           joint ? "joint" : "link or joint");
     }
     if (status) return status;
@@ -321,7 +321,7 @@ us_status usi_urdf_read(usi_reader *r, xmlDoc *doc, const char *name, us_pose X_
         status = usi_urdf_read_joint(&u, i);
     if (!status) status = usi_urdf_build_tree(&u);
     if (status) return status;
-    // A root called "world" is the robot's own way to say that it stands still.
+    // A root called "world" is the URDF convention for a fixed base.
     if (u.is_floating && strcmp(u.links[u.root].name, "world") == 0) {
         u.is_floating = false;
         status =

@@ -1,4 +1,4 @@
-// The URDF reader's own floor: what its files share.
+// URDF reader: tables and functions that its files share.
 //
 //   urdf.c          the order of things: collect, check, read, add to the spec
 //   urdf_tree.c     names, the tree, and which links form one rigid body
@@ -44,9 +44,7 @@ typedef struct usi_urdf_names {
     size_t n_slot;
 } usi_urdf_names;
 
-enum {
-    USI_URDF_WARNED = 128
-};  // different unknown elements and attributes that are named; a file with more is hopeless
+enum { USI_URDF_WARNED = 128 };  // maximum number of different unknown names that are reported
 
 typedef struct usi_urdf {
     usi_reader *r;

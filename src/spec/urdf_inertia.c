@@ -1,33 +1,30 @@
-// <inertial>: mass properties, what is wrong with them, and what is done about it.
+// <inertial>: mass properties, what is wrong with them, and how it is repaired.
 //
 // A good inertia passes untouched, bit for bit. What is doubtful is used after a repair that the warning
 // states:
 //   principal moments that no rigid body has   raised as little as possible, the principal axes kept: one
-//   that is not positive
-//                                              to a millionth of the largest; then the two smaller ones by
-//                                              half of what they lack to the largest (A + B >= C)
+//                                              that is not positive to a millionth of the largest; then the
+//                                              two smaller ones by half of what they lack to the largest
+//                                              (A + B >= C)
 //   mass without inertia                       that of a ball of the link's mass at the density of water
 //   inertia without mass                       not used: the link is massless
-// A link on a fixed joint is one with its parent, whose moments make up for what it lacks: only negative
-// moments are raised there, and the rest is told of.
+// A link on a fixed joint is one body with its parent, whose moments make up for what it lacks: only negative
+// moments are raised there, and the rest is reported.
 //
-// Most links without <inertial> are mere frames, fixed to others: they stay massless, and nothing is said.
+// Most links without <inertial> are mere frames, fixed to others: they stay massless, without a warning.
 // Links joined by fixed joints are one rigid body, and only where such a body moves and has no mass at all,
 // mass properties are computed from the collision shapes of its links (the visual ones where there are none)
 // at the density of water. Shapes that overlap count twice.
 #include <stdio.h>
 #include <string.h>
 
-#include "spec/mesh.h"
+#include "spec/mesh_file.h"
 #include "spec/urdf.h"
 
-static const double density = 1000;  // kg/m^3
-static const double mass_least =
-    1e-12;  // kg; what is smaller is a mistake, and makes accelerations of any size
-static const double round_off =
-    1e-6;  // relative: files print five or six digits, which break A + B >= C by less than this
-static const double moment_least =
-    1e-6;  // of the largest moment: what a moment that is not positive is raised to
+static const double density = 1000;     // kg/m^3
+static const double MIN_MASS = 1e-12;   // kg; a smaller one is a mistake, and makes accelerations of any size
+static const double ROUND_OFF = 1e-6;   // relative: digits of a file break A + B >= C by less than this
+static const double MIN_MOMENT = 1e-6;  // over the largest moment: one that is not positive is raised to it
 
 // ---- Principal moments ----
 
@@ -88,7 +85,7 @@ static bool repair(double moment[3], bool is_part) {
         return true;
     }
     bool is_changed = false;
-    double least = moment_least * *c, bound = is_part ? -1e-9 * *c : 1e-9 * *c;
+    double least = MIN_MOMENT * *c, bound = is_part ? -1e-9 * *c : 1e-9 * *c;
     if (*a <= bound) {
         *a = least;
         is_changed = true;
@@ -98,7 +95,7 @@ static bool repair(double moment[3], bool is_part) {
         is_changed = true;
     }
     double lack = *c - (*a + *b);
-    if (lack > round_off * *c) {
+    if (lack > ROUND_OFF * *c) {
         *a += 0.5 * lack;
         *b += 0.5 * lack;
         is_changed = true;
@@ -174,7 +171,7 @@ static us_status read_inertial(usi_urdf *u, usi_urdf_link *link) {
     if (I.mass < 0)
         return usi_fail(u->r, US_ERR_MASS, mass, "write a mass of 0 or more, in kg",
                         "link \"%s\" has a negative mass, %.6g kg", link->name, I.mass);
-    if (I.mass > 0 && I.mass < mass_least) {
+    if (I.mass > 0 && I.mass < MIN_MASS) {
         return usi_fail(u->r, US_ERR_MASS, mass, "write the mass in kg, or 0 for a massless link",
                         "the mass of link \"%s\", %.6g kg, is too small to be meant", link->name, I.mass);
     }
@@ -208,7 +205,7 @@ static us_status compute_mass(usi_urdf *u, usi_urdf_link *link, bool *out_is_don
         const us_shape_def *shape = &u->shapes[link->first_shape + s];
         if (shape->is_collision != is_collision) continue;
         us_inertia one = usi_shape_inertia(shape, density);
-        if (!(one.mass > mass_least && one.mass <= 1e15)) {
+        if (!(one.mass > MIN_MASS && one.mass <= 1e15)) {
             n_open++;
             continue;
         }

@@ -16,7 +16,7 @@ static us_status read_type(usi_urdf *u, const xmlNode *node, us_joint_type *out)
             return US_OK;
         }
     }
-    return usi_fail(u->r, US_ERR_VALUE, node, remedy, "\"%.60s\" is not a type of joint", text);
+    return usi_fail(u->r, US_ERR_VALUE, node, remedy, "invalid joint type \"%.60s\"", text);
 }
 
 // The link named by <parent link="..."/> or <child link="..."/>.

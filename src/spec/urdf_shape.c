@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "spec/mesh.h"
+#include "spec/mesh_file.h"
 #include "spec/urdf.h"
 
 // ---- Materials ----
@@ -172,8 +172,7 @@ static us_status read_geometry(usi_urdf *u, const xmlNode *parent, bool is_visua
         if (usi_xml_is(node, geometries[i].tag)) g = &geometries[i];
     }
     if (!g)
-        return usi_fail(u->r, US_ERR_SCHEMA, node, remedy, "<%.60s> is not a shape",
-                        (const char *)node->name);
+        return usi_fail(u->r, US_ERR_SCHEMA, node, remedy, "invalid shape <%.60s>", (const char *)node->name);
     if (usi_xml_next(node, NULL))
         return usi_fail(u->r, US_ERR_SCHEMA, outer, "write one <visual> or <collision> for each shape",
                         "the <geometry> has more than one shape");

@@ -1,7 +1,7 @@
 // Names and the tree of a URDF file.
 //
-// A URDF robot is a tree: every link but one is the child of exactly one joint. What breaks this is told in
-// the words of the file: which names, which joints, which cycle.
+// A URDF robot is a tree: every link but one is the child of exactly one joint. What breaks this is reported
+// in the words of the file: which names, which joints, which cycle.
 #include <stdio.h>
 #include <string.h>
 
@@ -158,7 +158,7 @@ static us_status find_order(usi_urdf *u) {
             u->order[n_order++] = c;
     }
     if (n_order == u->n_link) return US_OK;
-    // Somebody was not reached. Whether a link was is told by its body, set here and used for its meaning
+    // Somebody was not reached. Whether a link was is known by its body, set here and used for its meaning
     // below.
     for (int32_t i = 0; i < u->n_link; i++)
         u->links[i].body = -1;

@@ -236,7 +236,7 @@ static void on_error(void *context, xmlError *error) {
     f->message[strcspn(f->message, "\n")] = 0;
 }
 
-// The errors that people make, in plain language; what else libxml2 finds is said in its own words.
+// The errors that people make, in plain language; other errors keep libxml2's own text.
 static us_status fail_syntax(usi_reader *r, const findings *f, const us_place *place) {
     const char *remedy = "correct the XML here; `xmllint --noout FILE` shows the place",
                *message = f->message[0] ? f->message : "the file is not well-formed XML";
@@ -475,8 +475,8 @@ us_status usi_xml_bool(usi_reader *r, const xmlNode *node, const char *name, boo
     } else if (strcmp(text, "false") == 0 || strcmp(text, "0") == 0) {
         *out = false;
     } else {
-        return usi_fail(r, US_ERR_VALUE, node, "write true or false",
-                        "%s: \"%.60s\" is neither true nor false", name, text);
+        return usi_fail(r, US_ERR_VALUE, node, "write true or false", "%s: invalid boolean \"%.60s\"", name,
+                        text);
     }
     return US_OK;
 }

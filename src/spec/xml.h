@@ -1,7 +1,7 @@
-// Reading XML files safely: the floor on which the scene reader and the URDF reader stand.
+// Reading XML files safely: shared by the scene reader and the URDF reader.
 //
-// A usi_reader is one reading: where results, warnings and the error go, and the memory of temporary texts.
-// Files may be nested (a scene names robots and takes in other scenes); all of them share one reader.
+// A usi_reader is the context of one load: the spec, the error, and the memory of temporary texts. Files may
+// be nested (a scene names robots and includes other scenes); all of them share one reader.
 #ifndef USI_SPEC_XML_H
 #define USI_SPEC_XML_H
 
@@ -21,8 +21,8 @@ typedef struct usi_reader {
     const us_load_def *def;
     us_error *err;     // may be NULL
     usi_arena memory;  // temporary texts, given back by usi_reader_fini
-    // The GeoTIFF that was read last as ground, still open: rasters are laid over it by its frame. Or NULL;
-    // closed by usi_scene_read.
+    // The GeoTIFF that was read last as ground, still open: other rasters are resampled to its frame. Or
+    // NULL; closed by usi_scene_read.
     struct usi_raster *ground;
 } usi_reader;
 
@@ -72,18 +72,18 @@ const char *usi_xml_attr(const xmlNode *node, const char *name);
 // Attributes as values. A missing one leaves *out as it is when it is not required, and is US_ERR_SCHEMA when
 // it is. Numbers: the whole text must be used, C locale, finite, magnitude at most 1e15, no unit; otherwise
 // US_ERR_VALUE.
+// usi_xml_doubles: exactly n numbers. Booleans: true false 1 0.
 us_status usi_xml_double(usi_reader *r, const xmlNode *node, const char *name, bool is_required, double *out);
 us_status usi_xml_doubles(usi_reader *r, const xmlNode *node, const char *name, bool is_required, int n,
-                          double *out);  // exactly n
+                          double *out);
 us_status usi_xml_int(usi_reader *r, const xmlNode *node, const char *name, bool is_required, int32_t *out);
-us_status usi_xml_bool(usi_reader *r, const xmlNode *node, const char *name, bool is_required,
-                       bool *out);  // true false 1 0
+us_status usi_xml_bool(usi_reader *r, const xmlNode *node, const char *name, bool is_required, bool *out);
 
-bool usi_xml_is(const xmlNode *node, const char *name);  // an element of that name, in any namespace
-const xmlNode *usi_xml_child(const xmlNode *parent,
-                             const char *name);  // first element child of that name (NULL: any)
-const xmlNode *usi_xml_next(const xmlNode *node,
-                            const char *name);  // next sibling element of that name (NULL: any)
+// Elements by name, in any namespace; NULL: any name. usi_xml_child: the first child; usi_xml_next: the next
+// sibling.
+bool usi_xml_is(const xmlNode *node, const char *name);
+const xmlNode *usi_xml_child(const xmlNode *parent, const char *name);
+const xmlNode *usi_xml_next(const xmlNode *node, const char *name);
 
 // The readers. `X_WR` places the root link; `name` is the group's name ("": no prefix, otherwise full names
 // are "name/link").

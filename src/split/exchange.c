@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/wait.h"
+#include "base/monotonic_cond.h"
 #include "proxy/tap.h"
 #include "split/split__inner.h"
 #include "understudy/split.h"

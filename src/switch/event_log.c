@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/wait.h"
+#include "base/monotonic_cond.h"
 #include "switch/switch.h"
 
 // Capacity of the queue. An event that does not fit is counted, and the count is written with the next event.

@@ -20,7 +20,7 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "base/wait.h"
+#include "base/monotonic_cond.h"
 #include "kincontrol/odometry.h"
 #include "switch/switch.h"
 #include "wire/messages.h"

@@ -23,7 +23,7 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "base/wait.h"
+#include "base/monotonic_cond.h"
 #include "switch/shadow.h"
 #include "wire/messages.h"
 

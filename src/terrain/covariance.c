@@ -1,9 +1,9 @@
-// How alike two places are: the named covariances, at distances one by one.
+// The named covariance functions.
 #include <math.h>
 #include <string.h>
 
 #include "math/v4_functions.h"
-#include "terrain/field.h"
+#include "terrain/random_field.h"
 
 static const char *const names[] = {
 #define US_COVARIANCE_NAME(code, name) name,
@@ -22,20 +22,20 @@ us_covariance us_covariance_find(const char *name) {
     return (us_covariance)i;
 }
 
-// The same bits everywhere, which a library's functions do not promise.
-static double expo(double x) { return x < -700 ? 0 : usi_v4_exp(usi_v4_all(x))[0]; }
-static double loga(double x) { return usi_v4_log(usi_v4_all(x))[0]; }
+// Exponential and logarithm with the same bits on every machine, which C libraries do not promise.
+static double exact_exp(double x) { return x < -700 ? 0 : usi_v4_exp(usi_v4_all(x))[0]; }
+static double exact_log(double x) { return usi_v4_log(usi_v4_all(x))[0]; }
 
 // ln Gamma(x) for x > 0: Stirling's series, far enough up that its first terms are exact.
 static double log_gamma(double x) {
     double shift = 0;
     while (x < 15) {
-        shift += loga(x);
+        shift += exact_log(x);
         x += 1;
     }
     double y = 1 / (x * x),
            series = (1.0 / 12 - y * (1.0 / 360 - y * (1.0 / 1260 - y * (1.0 / 1680 - y / 1188)))) / x;
-    return (x - 0.5) * loga(x) - x + 0.5 * loga(2 * M_PI) + series - shift;
+    return (x - 0.5) * exact_log(x) - x + 0.5 * exact_log(2 * M_PI) + series - shift;
 }
 
 // 2^(1-s)/Gamma(s) x^s K_s(x), with K_s(x) = integral of exp(-x cosh t) cosh(s t) over t > 0. The integrand
@@ -43,14 +43,14 @@ static double log_gamma(double x) {
 // (1/4)), below the last digit.
 static double matern(double s, double x) {
     if (x < 1e-12) return 1;
-    if (s == 0.5) return expo(-x);
-    if (s == 1.5) return (1 + x) * expo(-x);
-    if (s == 2.5) return (1 + x + x * x / 3) * expo(-x);
+    if (s == 0.5) return exact_exp(-x);
+    if (s == 1.5) return (1 + x) * exact_exp(-x);
+    if (s == 2.5) return (1 + x + x * x / 3) * exact_exp(-x);
     const double step = 0.25;
-    double scale = loga(2) * (1 - s) - log_gamma(s) + s * loga(x), sum = 0.5 * expo(scale - x);
+    double scale = exact_log(2) * (1 - s) - log_gamma(s) + s * exact_log(x), sum = 0.5 * exact_exp(scale - x);
     for (int i = 1; i < 400; i++) {
-        double t = step * i, e = expo(t), exponent = scale - 0.5 * x * (e + 1 / e) + s * t;
-        double term = 0.5 * expo(exponent) * (1 + expo(-2 * s * t));
+        double t = step * i, e = exact_exp(t), exponent = scale - 0.5 * x * (e + 1 / e) + s * t;
+        double term = 0.5 * exact_exp(exponent) * (1 + exact_exp(-2 * s * t));
         sum += term;
         if (exponent < -60 && x * e > 2 * s + 2) break;
     }
@@ -61,9 +61,9 @@ double usi_covariance_share(const us_field_def *def, double r) {
     double x = r / def->length;
     switch (def->covariance) {
     case US_COVARIANCE_EXPONENTIAL:
-        return expo(-x);
+        return exact_exp(-x);
     case US_COVARIANCE_GAUSSIAN:
-        return expo(-x * x);
+        return exact_exp(-x * x);
     case US_COVARIANCE_MATERN:
     case US_COVARIANCE_FRACTAL:
         return matern(def->smoothness, x);
@@ -82,7 +82,7 @@ double usi_covariance_share(const us_field_def *def, double r) {
     return NAN;
 }
 
-bool usi_covariance_is_dear(const us_field_def *def) {
+bool usi_covariance_is_slow(const us_field_def *def) {
     return (def->covariance == US_COVARIANCE_MATERN || def->covariance == US_COVARIANCE_FRACTAL) &&
            def->smoothness != 0.5 && def->smoothness != 1.5 && def->smoothness != 2.5;
 }
@@ -114,7 +114,7 @@ us_status usi_field_check(const us_field_def *def, us_error *err) {
                             "mean %g and variance %g", def->mean, def->variance);
     if (def->covariance < 0 || def->covariance >= US_COVARIANCE_COUNT)
         return us_error_set(err, US_ERR_VALUE, NULL, "name one of us_covariance",
-                            "there is no covariance number %d", (int)def->covariance);
+                            "invalid covariance number %d", (int)def->covariance);
     if (def->covariance == US_COVARIANCE_TABLE) {
         bool is_good =
             def->table && def->n_table >= 1 && def->table_spacing > 0 && isfinite(def->table_spacing);
@@ -124,14 +124,14 @@ us_status usi_field_check(const us_field_def *def, us_error *err) {
             return us_error_set(
                 err, US_ERR_VALUE, NULL,
                 "the first value is that of distance 0, greater than 0, and none is greater than it",
-                "the table of the covariance is not one");
+                "invalid table of a covariance");
     } else if (!(def->length > 0) || !isfinite(def->length)) {
         return us_error_set(err, US_ERR_VALUE, NULL, "give a length greater than 0, in m",
                             "the length of the covariance is %g", def->length);
     }
     bool has_smoothness = def->covariance == US_COVARIANCE_MATERN || def->covariance == US_COVARIANCE_FRACTAL;
-    double most = def->covariance == US_COVARIANCE_FRACTAL ? 1 : 10;
-    if (has_smoothness && !(def->smoothness >= 0.05 && def->smoothness <= most))
+    double max_smoothness = def->covariance == US_COVARIANCE_FRACTAL ? 1 : 10;
+    if (has_smoothness && !(def->smoothness >= 0.05 && def->smoothness <= max_smoothness))
         return us_error_set(err, US_ERR_VALUE, NULL,
                             "the smoothness lies between 0.05 and 10, a Hurst exponent between 0.05 and 1",
                             "the smoothness is %g", def->smoothness);

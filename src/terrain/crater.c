@@ -2,40 +2,41 @@
 //
 //        rim                      R
 //      __/\__________________|____/\___      plain
-//   ___     \               /         ```--- blanket of what was thrown out: height * (r / R)^-3, 0 from 4 R
-//   on
+//   ___     \               /         ```--- ejecta blanket: height * (r / R)^-3, 0 from 4 R on
 //            \_           _/
 //              `---------'   floor           bowl: a parabola, cut by a flat floor where it is large
 //
-// With age the edge goes, the rim sinks and the bowl fills up: a fresh profile goes over into a soft hollow,
-// shallower and wider. Craters add up, large ones first, so that what lies in another follows its slope.
+// With age the edge is rounded, the rim sinks and the bowl fills up: the fresh profile blends into a soft
+// hollow, shallower and wider. Craters add up, large ones first, so that one inside another follows its
+// slope.
 //
-// Diameters are drawn by octaves. Each octave cuts the plane into cells of its own size; what is in a cell is
-// known from the cell alone.
-#include "terrain/cell.h"
+// Diameters are drawn by octaves. Each octave divides the plane into cells of its own size; the craters of a
+// cell are a function of the cell alone.
+#include "terrain/random_cell.h"
 #include "understudy/terrain.h"
 
 enum { OCTAVES = 32 };
-static const double REACH = 4;         // radii to the end of the blanket
-static const double CELL = 4;          // greatest diameters of an octave across its cell
-static const double FLOOR = 0.3;       // radii of the flat floor
-static const double OLD_DEPTH = 0.25;  // of an old one, as a share of a fresh one's
-static const double OLD_WIDTH = 1.5;   // radii to the edge of an old one
-static const double ROUNDING = 0.2;    // radii over which the edge of an old one is rounded
-static const double MAX_DENSE = 10;    // cells' worth of craters: more than that is no ground
+static const double REACH = 4;         // radii to the end of the ejecta blanket
+static const double CELL = 4;          // width of an octave's cells, over its maximum diameter
+static const double FLOOR = 0.3;       // radius of the flat floor, over that of the crater
+static const double OLD_DEPTH = 0.25;  // depth of an old crater, over that of a fresh one
+static const double OLD_WIDTH = 1.5;   // radii to the edge of an old crater
+static const double ROUNDING = 0.2;    // radii over which the edge of an old crater is rounded
+static const double MAX_DENSE = 10;    // maximum of density * min_size^2
 static const uint64_t STREAM = 0x6372617465;
 
 us_crater_def us_crater_def_default(void) {
-    return (us_crater_def){.least = 10, .most = 500, .slope = 2, .depth = 0.2, .rim = 0.036, .age = 0.9};
+    return (us_crater_def){
+        .min_size = 10, .max_size = 500, .slope = 2, .depth = 0.2, .rim = 0.036, .age = 0.9};
 }
 
 static us_status check(const us_crater_def *def, us_error *err) {
     if (!def) return us_error_set(err, US_ERR_ARG, NULL, "give a definition", "an argument is missing");
-    if (!(def->least > 0) || !(def->most >= def->least) || !isfinite(def->most) ||
-        !(def->most / def->least < ldexp(1, OCTAVES)))
+    if (!(def->min_size > 0) || !(def->max_size >= def->min_size) || !isfinite(def->max_size) ||
+        !(def->max_size / def->min_size < ldexp(1, OCTAVES)))
         return us_error_set(err, US_ERR_VALUE, NULL,
-                            "give a least diameter greater than 0 m, and a greatest that is not less",
-                            "diameters of craters from %g to %g m", def->least, def->most);
+                            "give a minimum diameter greater than 0 m, and a maximum that is not less",
+                            "diameters of craters from %g to %g m", def->min_size, def->max_size);
     if (!(def->slope >= 0.5 && def->slope <= 6))
         return us_error_set(err, US_ERR_VALUE, NULL, "it lies between 0.5 and 6",
                             "the slope of the numbers of craters is %g", def->slope);
@@ -44,10 +45,10 @@ static us_status check(const us_crater_def *def, us_error *err) {
         return us_error_set(err, US_ERR_VALUE, NULL,
                             "a depth of 0 to 1, a rim of at most that, and an age of 0 to 1",
                             "depth %g, rim %g, age %g", def->depth, def->rim, def->age);
-    if (!(def->density >= 0) || !(def->density * def->least * def->least <= MAX_DENSE))
+    if (!(def->density >= 0) || !(def->density * def->min_size * def->min_size <= MAX_DENSE))
         return us_error_set(err, US_ERR_VALUE, NULL, "give fewer for each m^2, or larger ones",
                             "%g craters of at least %g m for each m^2 would leave no ground between them",
-                            def->density, def->least);
+                            def->density, def->min_size);
     return US_OK;
 }
 
@@ -55,14 +56,14 @@ static double power(double x, double y) { return x > 0 ? usi_exp_of(y * usi_log_
 
 double us_crater_density(const us_crater_def *def, double diameter) {
     if (check(def, NULL) != US_OK || !(diameter >= 0)) return NAN;
-    if (diameter >= def->most) return 0;
+    if (diameter >= def->max_size) return 0;
     return def->density *
-           (power((diameter > def->least ? diameter : def->least) / def->least, -def->slope) -
-            power(def->most / def->least, -def->slope)) /
-           (def->most > def->least ? 1 - power(def->most / def->least, -def->slope) : 1);
+           (power((diameter > def->min_size ? diameter : def->min_size) / def->min_size, -def->slope) -
+            power(def->max_size / def->min_size, -def->slope)) /
+           (def->max_size > def->min_size ? 1 - power(def->max_size / def->min_size, -def->slope) : 1);
 }
 
-// Of a fresh one, x radii from the middle.
+// Height of a fresh crater, x radii from the middle.
 static double fresh(const us_crater_def *def, double diameter, double x) {
     double rim = def->rim * diameter, bottom = (def->depth - def->rim) * diameter;
     x = fabs(x);
@@ -85,11 +86,11 @@ double us_crater_profile(const us_crater_def *def, double diameter, double age, 
     return sharp + age * (old - sharp);
 }
 
-typedef struct sheet {
+typedef struct height_grid {
     double spacing;
     int32_t x, y, n_x, n_y, stride;
     double *heights;
-} sheet;
+} height_grid;
 
 // The first node at or after a coordinate, within 0 .. n after `first`.
 static int32_t first_node(double at, double spacing, int32_t first, int32_t n) {
@@ -97,7 +98,7 @@ static int32_t first_node(double at, double spacing, int32_t first, int32_t n) {
     return i < 0 ? 0 : i > n ? n : (int32_t)i;
 }
 
-static void add_one(const us_crater_def *def, const sheet *s, double x, double y, double diameter,
+static void add_one(const us_crater_def *def, const height_grid *s, double x, double y, double diameter,
                     double age) {
     double reach = 0.5 * (REACH + ROUNDING) * diameter;
     int32_t i0 = first_node(x - reach, s->spacing, s->x, s->n_x),
@@ -123,23 +124,24 @@ us_status us_crater_add(const us_crater_def *def, double spacing, int32_t x, int
     if (!heights || !(spacing > 0) || n_x < 0 || n_y < 0 || stride < n_x)
         return us_error_set(err, US_ERR_ARG, NULL, "give heights with their place",
                             "no heights to add craters to");
-    sheet s = {.spacing = spacing, .x = x, .y = y, .n_x = n_x, .n_y = n_y, .stride = stride};
+    height_grid s = {.spacing = spacing, .x = x, .y = y, .n_x = n_x, .n_y = n_y, .stride = stride};
     s.heights = heights;
     double west = x * spacing, south = y * spacing;
     int32_t n_octave = 1;
-    while (ldexp(def->least, n_octave) < def->most)
+    while (ldexp(def->min_size, n_octave) < def->max_size)
         n_octave++;
     for (int32_t octave = n_octave - 1; octave >= 0; octave--) {
-        double low = ldexp(def->least, octave), high = fmin(2 * low, def->most), cell = CELL * high,
+        double low = ldexp(def->min_size, octave), high = fmin(2 * low, def->max_size), cell = CELL * high,
                reach = 0.5 * (REACH + ROUNDING) * high;
         double mean = (us_crater_density(def, low) - us_crater_density(def, high)) * cell * cell;
-        if (def->most == def->least) mean = def->density * cell * cell;
+        if (def->max_size == def->min_size) mean = def->density * cell * cell;
         uint64_t key = usi_random_key(def->seed, def->stream + STREAM + (uint64_t)octave);
         int64_t i0 = (int64_t)floor((west - reach) / cell),
                 i1 = (int64_t)floor((west + n_x * spacing + reach) / cell);
         int64_t j0 = (int64_t)floor((south - reach) / cell),
                 j1 = (int64_t)floor((south + n_y * spacing + reach) / cell);
-        double at_low = power(low / def->least, -def->slope), at_high = power(high / def->least, -def->slope);
+        double at_low = power(low / def->min_size, -def->slope),
+               at_high = power(high / def->min_size, -def->slope);
         for (int64_t j = j0; j <= j1; j++) {
             for (int64_t i = i0; i <= i1; i++) {
                 uint64_t own = usi_cell_key(key, i, j);
@@ -147,7 +149,7 @@ us_status us_crater_add(const us_crater_def *def, double spacing, int32_t x, int
                 for (int32_t c = 0; c < n; c++) {
                     double share = usi_cell_uniform(own, c, 2);
                     double diameter =
-                        def->least * power(at_low + share * (at_high - at_low), -1 / def->slope);
+                        def->min_size * power(at_low + share * (at_high - at_low), -1 / def->slope);
                     add_one(def, &s, ((double)i + usi_cell_uniform(own, c, 0)) * cell,
                             ((double)j + usi_cell_uniform(own, c, 1)) * cell, diameter,
                             def->age * usi_cell_uniform(own, c, 3));

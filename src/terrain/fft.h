@@ -11,13 +11,14 @@ typedef struct usi_complex4 {
 
 typedef struct usi_fft {
     int32_t n;           // a power of two, at least 2
-    const double *root;  // cos and sin of 2 pi k / n for k < n, in turns
+    const double *root;  // cos and sin of 2 pi k / n for k < n, interleaved
 } usi_fft;
 
-// How much memory the roots take, aligned as doubles, and their making there.
+// Memory of the roots, bytes, aligned as doubles; and their computation there.
 size_t usi_fft_size(int32_t n);
 usi_fft usi_fft_make(int32_t n, void *memory);
-// sum_j x_j exp(-2 pi i j k / n), in order. `work` is as long as x. Returns where the result lies: x or work.
+// The transform sum_j x_j exp(-2 pi i j k / n), in order. `work` is as long as x. Returns x or work,
+// whichever has the result.
 usi_complex4 *usi_fft_run(const usi_fft *fft, usi_complex4 *x, usi_complex4 *work);
 
 #endif

@@ -1,5 +1,4 @@
-// GDAL by dlopen: once, whichever thread comes first; and its complaints, which are caught instead of
-// printed.
+// GDAL by dlopen: once, whichever thread is first; and its errors, which are caught instead of printed.
 #include "terrain/gdal.h"
 
 #include <dlfcn.h>
@@ -40,11 +39,11 @@ static void load(void) {
     }
     dlclose(library);
     if (why[0]) return;
-    usi_gdal_ear ear;
-    usi_gdal_begin(&table, &ear);  // a driver that cannot be loaded is no concern of ours
+    usi_gdal_error error;
+    usi_gdal_catch_begin(&table, &error);  // errors of drivers that cannot be loaded are ignored
     table.GDALAllRegister();
     table.OSRSetPROJEnableNetwork(0);
-    usi_gdal_end(&table);
+    usi_gdal_catch_end(&table);
 }
 
 const usi_gdal *usi_gdal_get(us_error *err) {
@@ -57,20 +56,20 @@ const usi_gdal *usi_gdal_get(us_error *err) {
     return NULL;
 }
 
-static void CPL_STDCALL listen(CPLErr level, CPLErrorNum number, const char *text) {
+static void CPL_STDCALL on_error(CPLErr level, CPLErrorNum number, const char *text) {
     (void)number;
-    usi_gdal_ear *ear = table.CPLGetErrorHandlerUserData();
-    if (level < CE_Failure || !ear || ear->text[0]) return;
-    snprintf(ear->text, sizeof ear->text, "%s", text);
+    usi_gdal_error *error = table.CPLGetErrorHandlerUserData();
+    if (level < CE_Failure || !error || error->text[0]) return;
+    snprintf(error->text, sizeof error->text, "%s", text);
     // One line.
-    for (char *s = ear->text; *s; s++) {
+    for (char *s = error->text; *s; s++) {
         if ((unsigned char)*s < 0x20) *s = ' ';
     }
 }
 
-void usi_gdal_begin(const usi_gdal *gdal, usi_gdal_ear *ear) {
-    ear->text[0] = 0;
-    gdal->CPLPushErrorHandlerEx(listen, ear);
+void usi_gdal_catch_begin(const usi_gdal *gdal, usi_gdal_error *error) {
+    error->text[0] = 0;
+    gdal->CPLPushErrorHandlerEx(on_error, error);
 }
 
-void usi_gdal_end(const usi_gdal *gdal) { gdal->CPLPopErrorHandler(); }
+void usi_gdal_catch_end(const usi_gdal *gdal) { gdal->CPLPopErrorHandler(); }

@@ -90,13 +90,13 @@ typedef struct usi_gdal {
 // stays off the network.
 const usi_gdal *usi_gdal_get(us_error *err);
 
-// What GDAL complains of on this thread between begin and end, which nest: the first failure's text. Nothing
-// is printed.
-typedef struct usi_gdal_ear {
+// Errors of GDAL on this thread between begin and end, which nest: the text of the first failure. Nothing is
+// printed.
+typedef struct usi_gdal_error {
     char text[300];
-} usi_gdal_ear;
+} usi_gdal_error;
 
-void usi_gdal_begin(const usi_gdal *gdal, usi_gdal_ear *ear);
-void usi_gdal_end(const usi_gdal *gdal);
+void usi_gdal_catch_begin(const usi_gdal *gdal, usi_gdal_error *error);
+void usi_gdal_catch_end(const usi_gdal *gdal);
 
 #endif

@@ -1,15 +1,17 @@
 // Sites from rasters.
 //
-// Twice over the heights: once for their extremes and gaps, which decide the reference height and whether
+// The heights are read twice: once for their extremes and gaps, which decide the reference height and whether
 // there is a site at all; then tile by tile. No more than a tile is in memory at a time, or, where one has
 // gaps to fill, that tile and the samples as far around it as a filling reaches.
 //
-// A gap is filled from what a sample of it sees in sixteen directions: the first value in each, weighted by
-// one over its squared distance.
+// A gap is filled from the values that a sample of it sees in sixteen directions: the first one in each,
+// weighted by one over its squared distance.
 //
-//      . x . x .      That depends on nothing but the values around it, so that tiles meet without a seam,
-//      and inside a gap the ground runs x x x x x      smoothly from one rim to the other. The sixteen are
-//      the sides, the diagonals, and the knight's moves between them. . x o x . x x x x x . x . x .
+//      . x . x .    The filling depends on the values around it alone, so that tiles meet without a seam, and
+//      x x x x x    inside a gap the ground runs smoothly from one rim to the other. The sixteen directions
+//      . x o x .    are the sides, the diagonals, and the knight's moves between them.
+//      x x x x x
+//      . x . x .
 #include <math.h>
 #include <string.h>
 
@@ -39,7 +41,7 @@ static us_status no_memory(us_error *err) {
     return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory to import a site");
 }
 
-static void hear(void *context, double share) {
+static void report_progress(void *context, double share) {
     const importer *m = context;
     if (m->def->progress) m->def->progress(m->def->context, m->from + share * (m->to - m->from));
 }
@@ -79,8 +81,8 @@ static us_status check_gaps(const importer *m, const int32_t first[2], us_error 
         (long long)info->n_gap, (long long)n_all, 100 * (double)info->n_gap / (double)n_all, x, y);
 }
 
-// The value of a gap at (i, j) of a window; NaN when there is none in reach.
-static double seen_from(const double *z, int32_t n_x, int32_t n_y, int32_t i, int32_t j) {
+// Filling of a gap at (i, j) of a window; NaN when there is no value in reach.
+static double fill_value(const double *z, int32_t n_x, int32_t n_y, int32_t i, int32_t j) {
     static const int32_t step[16][2] = {{1, 0},  {2, 1},  {1, 1},  {1, 2},   {0, 1},   {-1, 2},
                                         {-1, 1}, {-2, 1}, {-1, 0}, {-2, -1}, {-1, -1}, {-1, -2},
                                         {0, -1}, {1, -2}, {1, -1}, {2, -1}};
@@ -125,7 +127,7 @@ static us_status read_heights(importer *m, int32_t u, int32_t v, int32_t n_x, in
         for (int32_t a = 0; a < n_x && !status; a++) {
             int32_t x = i - west + a, y = j - south + b;
             double z = m->window[(size_t)y * (size_t)wide + (size_t)x];
-            if (isnan(z)) z = seen_from(m->window, wide, high, x, y);
+            if (isnan(z)) z = fill_value(m->window, wide, high, x, y);
             us_place place = {.file = usi_raster_file(r)};
             if (isnan(z))
                 status = us_error_set(
@@ -150,7 +152,7 @@ static us_status write_layer(importer *m, int32_t layer, us_layer_type type, us_
                          : usi_raster_read(m->layer[type], u * TILE, v * TILE, n_x, n_y, m->samples, err);
             if (!status) status = us_site_write(m->site, layer, u, v, m->samples, err);
             m->n_done++;
-            hear(m, (double)m->n_done / (double)m->n_all);
+            report_progress(m, (double)m->n_done / (double)m->n_all);
         }
     }
     return status;
@@ -182,7 +184,7 @@ static us_status write_site(importer *m, us_error *err) {
         status = write_layer(m, k, info.layer[k].type, err);
     m->from = m->to;
     m->to = 1;
-    if (!status) status = us_site_finish(m->site, hear, m, err);
+    if (!status) status = us_site_finish(m->site, report_progress, m, err);
     us_site_close(m->site);
     return status;
 }
@@ -199,7 +201,7 @@ us_status us_site_import(const us_site_import_def *def, const char *path, us_ras
     us_status status = open_layers(&m, err);
     // A directory that cannot be used is better known before the work than after it.
     if (!status) status = usi_directory_begin(path, err);
-    if (!status) status = usi_raster_scan(m.layer[US_LAYER_NUMBER], hear, &m, first, err);
+    if (!status) status = usi_raster_scan(m.layer[US_LAYER_NUMBER], report_progress, &m, first, err);
     if (!status) status = check_gaps(&m, first, err);
     if (!status) {
         const us_raster_info *info = usi_raster_info(m.layer[US_LAYER_NUMBER]);

@@ -1,19 +1,18 @@
-// Heights of a site, tile by tile as they are needed.
+// Heights of a site, paged in tile by tile.
 //
-//     heights, row by row; # is in memory            A row of a tile is half a page long, so that neighbours
-//     share pages. Each page counts the rows
-//     +--------+--------+--------+                   of resident tiles that have a part in it; it is given
-//     back when there are none. What the |        |########|        |                   tiles take is
-//     therefore known exactly, and so is what one more would take. |        |########|        |
-//     +--------+--------+--------+
+//     heights, row by row; # is in memory     A row of a tile is half a page long, so that neighbours share
+//     +--------+--------+--------+            pages. Each page counts the rows of resident tiles that have a
+//     |        |########|        |            part in it, and is released when there are none. The memory of
+//     |        |########|        |            the tiles is therefore known exactly, and so is what one more
+//     +--------+--------+--------+            would take.
 //
-// A tile is absent, or wanted, or resident. Clients say which tiles they need, pin them, and wait until they
-// are resident; the worker alone reads tiles, gives pages back and changes what is resident, so that it may
-// look at the heights without a lock. Tiles that somebody has pinned stay. The others stay as long as there
-// is room for them, and go in the order in which they were last asked for.
+// A tile is absent, wanted or resident. Clients name the tiles that they need, pin them, and wait until they
+// are resident. The worker alone reads tiles, releases pages and changes what is resident, so that it may
+// read the heights without a lock. Pinned tiles stay. The others stay as long as there is room for them, and
+// are dropped least recently used first.
 //
-//     client   pin, want ---> [mutex] ---> wait ..................... all are resident: read on without any
-//     lock worker   ................. take ---> drop others, read, fill ---> [mutex] resident
+//     client   pin, want ---> [mutex] ---> wait .................. all resident: read without any lock
+//     worker   ................ take ---> drop others, read, fill ---> [mutex] resident
 #include "terrain/pager.h"
 
 #include <math.h>
@@ -27,14 +26,14 @@
 
 typedef enum tile_state { ABSENT, WANTED, RESIDENT, BROKEN, REFUSED } tile_state;
 
-typedef struct tile {
+typedef struct paged_tile {
     tile_state state;
     bool is_urgent;
     int32_t n_pin;   // clients that need it
-    int64_t wanted;  // when it was last asked for
-} tile;
+    int64_t wanted;  // the last request for it
+} paged_tile;
 
-// An array in reserved addresses, and how many rows of resident tiles each of its pages has a part of.
+// Array in reserved addresses, and the number of rows of resident tiles that each of its pages has a part of.
 typedef struct paged {
     char *base;
     size_t bytes;
@@ -43,11 +42,11 @@ typedef struct paged {
     size_t n_page;
 } paged;
 
-// Tiles that wait for the worker, first come, first served.
-typedef struct queue {
+// Queue of tiles for the worker, first in, first out.
+typedef struct tile_queue {
     int32_t *tile;
     int32_t first, n;
-} queue;
+} tile_queue;
 
 struct usi_pager {
     us_allocator allocator;
@@ -69,10 +68,10 @@ struct usi_pager {
     pthread_cond_t work, done;
     pthread_t thread;
     bool has_mutex, has_work, has_done, has_thread, is_over;
-    // Under the mutex, but for what is said above.
-    tile *tile;
-    queue urgent, ahead;
-    int64_t now;  // counts asks
+    // Guarded by the mutex.
+    paged_tile *tile;
+    tile_queue urgent, ahead;
+    int64_t now;  // counts requests
     usi_pager_info info;
     us_error error;  // of the last tile that could not be read
 };
@@ -80,22 +79,23 @@ struct usi_pager {
 struct usi_pager_client {
     usi_pager *pager;
     size_t size;
-    uint32_t *mark;  // of each tile: which ask listed it
-    uint32_t ask;
-    int32_t *need, *ahead, *pinned, *told;  // lists of tiles: of this ask, and of the last one
-    int32_t n_need, n_ahead, n_pinned, n_told;
-    int64_t n_wait, n_ask;
-    bool is_met;
+    uint32_t *mark;  // of each tile: the last request that listed it
+    uint32_t request;
+    // Lists of tiles: needed and expected ones of this request, and of the last one.
+    int32_t *need, *ahead, *pinned, *expected;
+    int32_t n_need, n_ahead, n_pinned, n_expected;
+    int64_t n_wait, n_request;
+    bool is_met;  // the last request was fulfilled
 };
 
 // ---------------------------------------------------------------- pages
 
-typedef enum use { COUNT, TAKE, GIVE } use;
+typedef enum page_use { COUNT, TAKE, GIVE } page_use;
 
-// Goes over the pages under rows j0 .. j1 of columns i0 .. i1. COUNT: how many of them nobody uses; TAKE:
-// uses them; GIVE: gives back those that nobody uses any more. Returns the number of pages that are new or
-// were given back.
-static size_t use_pages(const usi_pager *p, paged *a, usi_window w, use what) {
+// Counts, takes or releases the pages under rows j0 .. j1 of columns i0 .. i1. COUNT: those not in use; TAKE:
+// uses them; GIVE: releases those that are no longer in use. Returns the number of pages that are new or were
+// released.
+static size_t use_pages(const usi_pager *p, paged *a, usi_window w, page_use what) {
     size_t n = 0, seen = SIZE_MAX, run = 0, run_end = 0;
     for (int32_t j = w.j0; j <= w.j1; j++) {
         size_t from = ((size_t)j * a->width + (size_t)w.i0) * a->each,
@@ -143,7 +143,7 @@ static usi_window block_window(const usi_pager *p, usi_window w) {
     return b;
 }
 
-static size_t use_tile(usi_pager *p, int32_t t, use what) {
+static size_t use_tile(usi_pager *p, int32_t t, page_use what) {
     usi_window w = tile_window(p, t);
     return (use_pages(p, &p->height, w, what) + use_pages(p, &p->extremes, block_window(p, w), what)) *
            p->page;
@@ -155,8 +155,7 @@ static int32_t tile_at(const usi_pager *p, int32_t i, int32_t j) {
     return ((j + p->window.j0) / US_SITE_TILE - p->v0) * p->n_u + (i + p->window.i0) / US_SITE_TILE - p->u0;
 }
 
-// Extremes of the blocks that are whole by the arrival of tile t: all other tiles with samples of theirs are
-// resident.
+// Extremes of the blocks that tile t completes: all other tiles with samples of theirs are resident.
 static void find_extremes(usi_pager *p, int32_t t) {
     usi_window b = block_window(p, tile_window(p, t));
     double(*extremes)[2] = (double(*)[2])(void *)p->extremes.base;
@@ -205,22 +204,22 @@ static us_status fill_tile(usi_pager *p, int32_t t, us_error *err) {
     return US_OK;
 }
 
-// With the mutex: the resident tile that was asked for longest ago, and nobody needs; -1 when there is none.
-// What is read ahead takes no room from what was asked for since.
-static int32_t find_spare(const usi_pager *p, bool is_urgent, int64_t before) {
+// With the mutex: the least recently used resident tile that is not pinned; -1 when there is none. What is
+// read ahead takes no room from what was requested since.
+static int32_t find_evictable(const usi_pager *p, bool is_urgent, int64_t before) {
     int32_t best = -1;
     for (int32_t t = 0; t < p->n_u * p->n_v; t++) {
-        const tile *x = &p->tile[t];
+        const paged_tile *x = &p->tile[t];
         if (x->state != RESIDENT || x->n_pin > 0 || (!is_urgent && x->wanted >= before)) continue;
         if (best < 0 || x->wanted < p->tile[best].wanted) best = t;
     }
     return best;
 }
 
-// With the mutex, which is let go meanwhile: makes room for a tile. False when there is none.
+// With the mutex, which is released meanwhile: makes room for a tile. False when there is none.
 static bool make_room(usi_pager *p, int32_t t) {
     while (p->info.bytes + use_tile(p, t, COUNT) > p->memory) {
-        int32_t spare = find_spare(p, p->tile[t].is_urgent, p->tile[t].wanted);
+        int32_t spare = find_evictable(p, p->tile[t].is_urgent, p->tile[t].wanted);
         if (spare < 0) return false;
         p->tile[spare].state = ABSENT;
         p->info.n_resident--;
@@ -236,7 +235,7 @@ static bool make_room(usi_pager *p, int32_t t) {
 
 static void read_tile(usi_pager *p, int32_t t) {
     if (!make_room(p, t)) {
-        // Room may have been there for what is read ahead, had it come later: it is asked for again.
+        // A tile that is read ahead is requested again, and may find room then.
         p->tile[t].state = p->tile[t].is_urgent ? REFUSED : ABSENT;
         return;
     }
@@ -258,7 +257,7 @@ static void read_tile(usi_pager *p, int32_t t) {
     p->info.n_resident++;
 }
 
-static int32_t take(queue *q, int32_t cap) {
+static int32_t take(tile_queue *q, int32_t cap) {
     int32_t t = q->tile[q->first];
     q->first = (q->first + 1) % cap;
     q->n--;
@@ -275,7 +274,7 @@ static void *work(void *context) {
             continue;
         }
         int32_t t = take(p->urgent.n > 0 ? &p->urgent : &p->ahead, cap);
-        // One that was read ahead and then became urgent is in both.
+        // A tile that was read ahead and then became urgent is in both queues.
         if (p->tile[t].state != WANTED) continue;
         read_tile(p, t);
         pthread_cond_broadcast(&p->done);
@@ -295,7 +294,7 @@ static bool make_paged(usi_pager *p, paged *a, int32_t width, int32_t rows, size
     return a->base != NULL;
 }
 
-// Signals are for the program's own threads: ours starts with all of them blocked.
+// Starts the thread with all signals blocked: those are for the program's own threads.
 static bool start(usi_pager *p) {
     sigset_t all, before;
     sigfillset(&all);
@@ -338,7 +337,7 @@ us_status usi_pager_create(us_site *site, int32_t layer, usi_window window, size
     p->n_cell_y = (p->n_y - 2) / USI_EXTREMES_CELLS + 1;
     bool ok = make_paged(p, &p->height, p->n_x, p->n_y, sizeof(double)) &&
               make_paged(p, &p->extremes, p->n_cell_x, p->n_cell_y, 2 * sizeof(double));
-    size_t n = (size_t)p->n_u * (size_t)p->n_v, size = 0, at_tile = usi_carve(&size, n, sizeof(tile));
+    size_t n = (size_t)p->n_u * (size_t)p->n_v, size = 0, at_tile = usi_carve(&size, n, sizeof(paged_tile));
     size_t at_height = usi_carve(&size, p->height.n_page, sizeof(uint16_t)),
            at_extremes = usi_carve(&size, p->extremes.n_page, sizeof(uint16_t));
     size_t at_queue = usi_carve(&size, 4 * n, sizeof(int32_t)),
@@ -349,7 +348,7 @@ us_status usi_pager_create(us_site *site, int32_t layer, usi_window window, size
         p->block_size = size;
         memset(p->block, 0, size);
         char *block = p->block;
-        p->tile = (tile *)(void *)(block + at_tile);
+        p->tile = (paged_tile *)(void *)(block + at_tile);
         p->height.n_use = (uint16_t *)(void *)(block + at_height);
         p->extremes.n_use = (uint16_t *)(void *)(block + at_extremes);
         p->urgent.tile = (int32_t *)(void *)(block + at_queue);
@@ -410,7 +409,7 @@ us_status usi_pager_client_create(usi_pager *pager, usi_pager_client **out_clien
     c->need = (int32_t *)(void *)(c->mark + n);
     c->ahead = c->need + n;
     c->pinned = c->ahead + n;
-    c->told = c->pinned + n;
+    c->expected = c->pinned + n;
     *out_client = c;
     return US_OK;
 }
@@ -430,11 +429,11 @@ int64_t usi_pager_n_wait(const usi_pager_client *client) { return client->n_wait
 
 void usi_pager_begin(usi_pager_client *client) {
     client->n_need = client->n_ahead = 0;
-    // Marks of an ask 2^32 asks ago would count as ours.
-    if (++client->ask == 0) {
+    // Marks of a request 2^32 requests ago would count as this one's.
+    if (++client->request == 0) {
         memset(client->mark, 0,
                (size_t)client->pager->n_u * (size_t)client->pager->n_v * sizeof *client->mark);
-        client->ask = 1;
+        client->request = 1;
     }
 }
 
@@ -448,15 +447,15 @@ static int32_t list_tiles(usi_pager_client *c, usi_window w, int32_t *list, int3
     for (int32_t v = first / p->n_u; v <= last / p->n_u; v++) {
         for (int32_t u = first % p->n_u; u <= last % p->n_u; u++) {
             int32_t t = v * p->n_u + u;
-            if (c->mark[t] == c->ask) continue;
-            c->mark[t] = c->ask;
+            if (c->mark[t] == c->request) continue;
+            c->mark[t] = c->request;
             list[n++] = t;
         }
     }
     return n;
 }
 
-// With room for whole blocks of cells: their extremes are known when all of their samples are there.
+// Grown to whole blocks of cells: their extremes are known when all of their samples are resident.
 void usi_pager_need(usi_pager_client *client, usi_window window) {
     const int32_t more = USI_EXTREMES_CELLS;
     usi_window w = {window.i0 < 0 ? 0 : window.i0, window.i1, window.j0 < 0 ? 0 : window.j0, window.j1};
@@ -471,16 +470,16 @@ void usi_pager_expect(usi_pager_client *client, usi_window window) {
     client->n_ahead = list_tiles(client, window, client->ahead, client->n_ahead);
 }
 
-// With the mutex.
+// With the mutex: queues a tile unless it is resident or queued.
 static void want(usi_pager *p, int32_t t, bool is_urgent) {
     const int32_t cap = 2 * p->n_u * p->n_v;
-    tile *x = &p->tile[t];
+    paged_tile *x = &p->tile[t];
     x->wanted = p->now;
     // A tile that cannot be read is tried again when somebody needs it.
     if (x->state == RESIDENT || (x->state == BROKEN && !is_urgent) ||
         (x->state == WANTED && (x->is_urgent || !is_urgent)))
         return;
-    queue *q = is_urgent ? &p->urgent : &p->ahead;
+    tile_queue *q = is_urgent ? &p->urgent : &p->ahead;
     if (q->n == cap) return;
     x->state = WANTED;
     x->is_urgent = is_urgent;
@@ -491,8 +490,8 @@ static bool is_same(const int32_t *a, int32_t n, const int32_t *b, int32_t m) {
     return n == m && (n == 0 || memcmp(a, b, (size_t)n * sizeof *a) == 0);
 }
 
-// With the mutex: whether all are resident, or one cannot be.
-static bool look(const usi_pager *p, const usi_pager_client *c, tile_state *out_worst) {
+// With the mutex: whether all pinned tiles are resident, or one cannot be.
+static bool is_settled(const usi_pager *p, const usi_pager_client *c, tile_state *out_worst) {
     bool is_over = true;
     *out_worst = RESIDENT;
     for (int32_t i = 0; i < c->n_pinned; i++) {
@@ -506,31 +505,35 @@ static bool look(const usi_pager *p, const usi_pager_client *c, tile_state *out_
 us_status usi_pager_wait(usi_pager_client *c, us_error *err) {
     usi_pager *p = c->pager;
     if (c->is_met && is_same(c->need, c->n_need, c->pinned, c->n_pinned) &&
-        is_same(c->ahead, c->n_ahead, c->told, c->n_told))
+        is_same(c->ahead, c->n_ahead, c->expected, c->n_expected))
         return US_OK;
+
+    // Pin what is needed now, release what was needed before.
     pthread_mutex_lock(&p->mutex);
     p->now++;
     for (int32_t i = 0; i < c->n_need; i++)
         p->tile[c->need[i]].n_pin++;
     for (int32_t i = 0; i < c->n_pinned; i++)
         p->tile[c->pinned[i]].n_pin--;
-    int32_t *last = c->pinned, *last_told = c->told;
+    int32_t *last = c->pinned, *last_expected = c->expected;
     c->pinned = c->need;
     c->n_pinned = c->n_need;
     c->need = last;
-    c->told = c->ahead;
-    c->n_told = c->n_ahead;
-    c->ahead = last_told;
+    c->expected = c->ahead;
+    c->n_expected = c->n_ahead;
+    c->ahead = last_expected;
+
+    // Queue both, and wait for the pinned tiles.
     for (int32_t i = 0; i < c->n_pinned; i++)
         want(p, c->pinned[i], true);
-    for (int32_t i = 0; i < c->n_told; i++)
-        want(p, c->told[i], false);
+    for (int32_t i = 0; i < c->n_expected; i++)
+        want(p, c->expected[i], false);
     if (p->urgent.n + p->ahead.n > 0) pthread_cond_signal(&p->work);
     tile_state worst;
-    bool is_over = look(p, c, &worst);
-    if (!is_over && c->n_ask > 0) c->n_wait++;
-    c->n_ask++;
-    for (; !is_over; is_over = look(p, c, &worst))
+    bool is_over = is_settled(p, c, &worst);
+    if (!is_over && c->n_request > 0) c->n_wait++;
+    c->n_request++;
+    for (; !is_over; is_over = is_settled(p, c, &worst))
         pthread_cond_wait(&p->done, &p->mutex);
     c->is_met = worst == RESIDENT;
     if (worst == BROKEN && err) *err = p->error;

@@ -1,5 +1,5 @@
-// Rasters: one or many files as one grid of samples, opened, and read in windows. How each file comes to lie
-// on the grid is in raster_source.c.
+// Rasters: one or many files as one grid of samples, opened, and read in windows. How each file is resampled
+// onto the grid is in raster_source.c.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "terrain/raster_source.h"
 
-enum { SCAN = 512, FORGET = 8 * 1000 * 1000 };
+enum { SCAN = 512, MAX_CACHED = 8 * 1000 * 1000 };
 
 us_raster_def us_raster_def_default(void) { return (us_raster_def){.allocator = us_allocator_default()}; }
 const usi_frame *usi_raster_frame(const usi_raster *r) { return &r->frame; }
@@ -22,7 +22,7 @@ static us_status no_memory(us_error *err) {
 
 // ---------------------------------------------------------------- opening
 
-// The grid of the first file, as large as all of them need it.
+// Extends the grid of the first file to all files.
 static us_status find_base(usi_raster *r, usi_base *out, us_error *err) {
     const usi_gdal *g = r->gdal;
     const usi_raster_source *first = r->sources;
@@ -43,7 +43,7 @@ static us_status find_base(usi_raster *r, usi_base *out, us_error *err) {
             return us_error_set(err, US_ERR_VALUE, &place,
                                 "reproject it first: gdalwarp -t_srs ... IN.tif OUT.tif",
                                 "part of it lies where the projection of the first file has no place");
-        // A thousandth of a sample is rounding.
+        // Within a thousandth of a sample edges coincide.
         b.west = fmin(b.west, floor(box[0] + 1e-3));
         b.east = fmax(b.east, ceil(box[1] - 1e-3));
         b.north = fmin(b.north, floor(box[2] + 1e-3));
@@ -53,8 +53,8 @@ static us_status find_base(usi_raster *r, usi_base *out, us_error *err) {
     return US_OK;
 }
 
-// About as many samples as the first file has on the ground of another frame, the first and the last of them
-// in the same places.
+// Chooses a frame over the ground of another one: about as many samples as the first file has there, the
+// first and the last of them in the same places.
 static us_status fit_within(usi_raster *r, const usi_frame *within, us_error *err) {
     const usi_gdal *g = r->gdal;
     const usi_raster_source *s = r->sources;
@@ -68,7 +68,7 @@ static us_status fit_within(usi_raster *r, const usi_frame *within, us_error *er
             err, US_ERR_VALUE, &place, "give one of the same place, with the right reference system",
             "it lies outside of the heights: %.0f to %.0f of %d columns, %.0f to %.0f of %d rows", box[0],
             box[1], (int)within->n_x, box[2], box[3], (int)within->n_y);
-    // Columns and rows of the heights for one sample of this; of a turned one the finer of the two.
+    // Columns and rows of the heights for one sample of this; of a rotated one the finer of the two.
     double a = (box[1] - box[0]) / s->n_x, b = (box[3] - box[2]) / s->n_y;
     if (fabs(s->gt[2]) > 0.1 * fabs(s->gt[1]))
         a = b = fmin(box[1] - box[0], box[3] - box[2]) / hypot(s->n_x, s->n_y);
@@ -119,8 +119,8 @@ static us_status open_all(usi_raster *r, const usi_frame *within, us_error *err)
     if (status) return status;
     usi_base base = {.unit = 1};
     bool is_same = true;
-    usi_gdal_ear ear;
-    usi_gdal_begin(r->gdal, &ear);
+    usi_gdal_error error;
+    usi_gdal_catch_begin(r->gdal, &error);
     if (within) {
         status = fit_within(r, within, err);
         base = usi_base_of_frame(&r->frame);
@@ -131,11 +131,11 @@ static us_status open_all(usi_raster *r, const usi_frame *within, us_error *err)
                 usi_frame_plan(r->gdal, &base, r->def.is_local, r->def.file[0], &r->frame, &is_same, err);
     }
     if (!status) describe(r);
-    usi_gdal_end(r->gdal);
+    usi_gdal_catch_end(r->gdal);
     r->info.is_resampled = !is_same;
     if (!status && !is_same && r->type == US_LAYER_NUMBER) status = usi_source_join(r, &base, err);
     for (int32_t k = 0; k < r->def.n_file && !status; k++) {
-        if (!r->sources[k].is_joined) status = usi_source_lay(r, &r->sources[k], &base, is_same, err);
+        if (!r->sources[k].is_joined) status = usi_source_resample(r, &r->sources[k], &base, is_same, err);
     }
     return status;
 }
@@ -176,9 +176,9 @@ us_status usi_raster_open(const us_raster_def *def, us_layer_type type, const us
 void usi_raster_close(usi_raster *r) {
     if (!r) return;
     const usi_gdal *g = r->gdal;
-    usi_gdal_ear ear;
-    usi_gdal_begin(g, &ear);
-    // From the first on: what is joined reads the others' datasets.
+    usi_gdal_error error;
+    usi_gdal_catch_begin(g, &error);
+    // In this order: a joined dataset reads those of the other files.
     for (int32_t k = 0; r->sources && k < r->def.n_file; k++) {
         usi_raster_source *s = &r->sources[k];
         while (s->n_chain > 0)
@@ -187,7 +187,7 @@ void usi_raster_close(usi_raster *r) {
     }
     if (r->frame.srs) g->OSRDestroySpatialReference(r->frame.srs);
     g->VSIFree(r->wkt);
-    usi_gdal_end(g);
+    usi_gdal_catch_end(g);
     us_allocator a = r->allocator;
     usi_release(&a, r->room, r->room_bytes, USI_ALIGN);
     usi_release(&a, r->sources, (size_t)r->def.n_file * sizeof *r->sources, _Alignof(usi_raster_source));
@@ -196,18 +196,18 @@ void usi_raster_close(usi_raster *r) {
 
 // ---------------------------------------------------------------- reading
 
-// Part of a window, in columns and rows of the frame from the north-west.
-typedef struct part {
+// Window of the frame, in columns and rows from the north-west.
+typedef struct raster_window {
     int32_t column, row, n_x, n_y;
-} part;
+} raster_window;
 
-static CPLErr read_band(const usi_raster *r, const usi_raster_source *s, GDALRasterBandH band, const part *p,
-                        void *out, GDALDataType type) {
+static CPLErr read_band(const usi_raster *r, const usi_raster_source *s, GDALRasterBandH band,
+                        const raster_window *p, void *out, GDALDataType type) {
     return r->gdal->GDALRasterIO(band, GF_Read, p->column - s->column, p->row - s->row, p->n_x, p->n_y, out,
                                  p->n_x, p->n_y, type, 0, 0);
 }
 
-static CPLErr read_source(const usi_raster *r, const usi_raster_source *s, const part *p,
+static CPLErr read_source(const usi_raster *r, const usi_raster_source *s, const raster_window *p,
                           bool *out_has_mask) {
     const usi_gdal *g = r->gdal;
     GDALDatasetH ds = s->chain[s->n_chain - 1];
@@ -226,9 +226,9 @@ static CPLErr read_source(const usi_raster *r, const usi_raster_source *s, const
     return bad;
 }
 
-// Puts what a source has into the gaps of the window.
-static void put(const usi_raster *r, const usi_raster_source *s, const part *p, bool has_mask, int32_t west,
-                int32_t south, int32_t n_x, void *out) {
+// Fills the gaps of the window with the samples of a source.
+static void fill_gaps(const usi_raster *r, const usi_raster_source *s, const raster_window *p, bool has_mask,
+                      int32_t west, int32_t south, int32_t n_x, void *out) {
     size_t n = (size_t)p->n_x * (size_t)p->n_y;
     const uint8_t *mask = r->room + n * sizeof(double), *bytes = r->room;
     const double *numbers = (const double *)(const void *)r->room;
@@ -259,9 +259,9 @@ static void put(const usi_raster *r, const usi_raster_source *s, const part *p, 
     }
 }
 
-// GDAL keeps the blocks that it has read, up to a share of the machine's memory. That is too much for us, and
-// its bound is not ours to move.
-static void forget(usi_raster *r) {
+// Flushes GDAL's cache of blocks, which may take a fraction of the machine's memory; its limit is global and
+// not changed by a library.
+static void flush_cache(usi_raster *r) {
     const usi_gdal *g = r->gdal;
     for (int32_t k = 0; k < r->def.n_file; k++) {
         const usi_raster_source *s = &r->sources[k];
@@ -296,20 +296,20 @@ us_status usi_raster_read(usi_raster *r, int32_t i, int32_t j, int32_t n_x, int3
         int32_t north = top > s->row ? top : s->row,
                 south = top + n_y < s->row + s->n_row ? top + n_y : s->row + s->n_row;
         if (west >= east || north >= south) continue;
-        part p = {west, north, east - west, south - north};
+        raster_window p = {west, north, east - west, south - north};
         bool has_mask = false;
-        usi_gdal_ear ear;
-        usi_gdal_begin(r->gdal, &ear);
+        usi_gdal_error error;
+        usi_gdal_catch_begin(r->gdal, &error);
         CPLErr bad = read_source(r, s, &p, &has_mask);
-        usi_gdal_end(r->gdal);
+        usi_gdal_catch_end(r->gdal);
         us_place place = {.file = s->file};
         if (bad)
             return us_error_set(
                 err, US_ERR_IO, &place, "get the file again: it may have been cut off on the way",
-                "its samples cannot be read: %s", ear.text[0] ? ear.text : "GDAL says no more");
-        put(r, s, &p, has_mask, i, j, n_x, out);
+                "its samples cannot be read: %s", error.text[0] ? error.text : "no message from GDAL");
+        fill_gaps(r, s, &p, has_mask, i, j, n_x, out);
     }
-    if ((r->n_read += (int64_t)n) > FORGET) forget(r);
+    if ((r->n_read += (int64_t)n) > MAX_CACHED) flush_cache(r);
     return US_OK;
 }
 

@@ -5,14 +5,11 @@
 // definition of the projection alike. Everything else is resampled:
 //
 //        ______________
-//       /  ________   /     degrees, or rows that do not run east: the frame is upright and metric, and of
-//       the file's outline it takes the
-//      /  |        | /      largest rectangle about its middle in which every sample lies between samples of
-//      the file, so that no sample is
-//     /   |________|/       made up. For degrees it is the transverse Mercator projection of the middle: a
-//     metre there is a metre, and
-//    /_____________/        x^2 / 2R^2 more at a distance x from the middle's meridian (3e-7 at 5 km on
-//    Earth).
+//       /  ________   /   degrees, or rows that do not run east: the frame is upright and metric, the largest
+//      /  |        | /    rectangle about the middle of the file's outline in which every sample lies between
+//     /   |________|/     samples of the file, so that no sample is made up. For degrees it is the transverse
+//    /_____________/      Mercator projection of the middle: a metre there is a metre, and x^2 / 2R^2 more at
+//                         a distance x from the middle's meridian (3e-7 at 5 km on Earth).
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,9 +17,10 @@
 #include "terrain/raster.h"
 
 enum { N_EDGE = 32, N_HALVE = 50 };
-static const double WIDEST = 0.1;  // rad; a local frame's half diagonal as seen from the body's middle: 640
-                                   // km on Earth, where its edge is 0.5 % off
-static const double ROUNDING = 1e-6;  // of a sample: so far outside is inside
+// rad; maximum half diagonal of a local frame, as seen from the body's centre: 640 km on Earth, where the
+// scale at its edge is 0.5 % off.
+static const double MAX_LOCAL = 0.1;
+static const double ROUNDING = 1e-6;  // of a sample: tolerance of the outline
 
 bool usi_geo_inverse(const double gt[6], double out[6]) {
     double det = gt[1] * gt[5] - gt[2] * gt[4];
@@ -49,16 +47,14 @@ usi_base usi_base_of_frame(const usi_frame *f) {
     return b;
 }
 
-// ---------------------------------------------------------------- from samples of the file to the frame, and
-// back
+// ---------------------------------------------------------------- samples of the file to the frame, and back
 
 typedef struct mapping {
     const usi_gdal *gdal;
     const usi_base *base;
     OGRCoordinateTransformationH there, back;  // NULL: a factor
     double factor;
-    double longitude;  // of the middle, for a base in degrees: those of the way back lie within half a turn
-                       // of it
+    double longitude;  // of the middle, for a base in degrees: the others are within 180 degrees of it
 } mapping;
 
 static bool transform(const usi_gdal *gdal, OGRCoordinateTransformationH t, double *x, double *y) {
@@ -99,13 +95,13 @@ static bool is_edge_inside(const mapping *m, const double box[4]) {
     return true;
 }
 
-// Grows a box (west, east, south, north) from `least`, which is inside, towards `most`.
-static void grow(const mapping *m, double least[4], const double most[4]) {
+// Grows a box (west, east, south, north) from `inner`, which is inside, towards `outer`.
+static void grow(const mapping *m, double inner[4], const double outer[4]) {
     double in = 0, out = 1, box[4];
     for (int n = 0; n <= N_HALVE; n++) {
         double t = n == 0 ? 1 : 0.5 * (in + out);
         for (int i = 0; i < 4; i++)
-            box[i] = least[i] + t * (most[i] - least[i]);
+            box[i] = inner[i] + t * (outer[i] - inner[i]);
         if (is_edge_inside(m, box))
             in = t;
         else
@@ -113,13 +109,13 @@ static void grow(const mapping *m, double least[4], const double most[4]) {
         if (in == 1) break;
     }
     for (int i = 0; i < 4; i++)
-        least[i] += in * (most[i] - least[i]);
+        inner[i] += in * (outer[i] - inner[i]);
 }
 
-// The rectangle: all sides alike first, then each as far as it goes.
+// The rectangle: grown on all sides alike first, then on each as far as it goes.
 static bool find_rectangle(const mapping *m, double out_box[4]) {
     const usi_base *b = m->base;
-    double middle[2], most[4] = {INFINITY, -INFINITY, INFINITY, -INFINITY};
+    double middle[2], outer[4] = {INFINITY, -INFINITY, INFINITY, -INFINITY};
     if (!to_frame(m, 0.5 * (b->west + b->east), 0.5 * (b->north + b->south), &middle[0], &middle[1]))
         return false;
     for (int k = 0; k <= 4 * N_EDGE; k++) {
@@ -136,17 +132,17 @@ static bool find_rectangle(const mapping *m, double out_box[4]) {
         if (!to_frame(m, b->west + across * (b->east - b->west), b->north + down * (b->south - b->north), &x,
                       &y))
             return false;
-        most[0] = fmin(most[0], x);
-        most[1] = fmax(most[1], x);
-        most[2] = fmin(most[2], y);
-        most[3] = fmax(most[3], y);
+        outer[0] = fmin(outer[0], x);
+        outer[1] = fmax(outer[1], x);
+        outer[2] = fmin(outer[2], y);
+        outer[3] = fmax(outer[3], y);
     }
     double box[4] = {middle[0], middle[0], middle[1], middle[1]};
-    grow(m, box, most);
+    grow(m, box, outer);
     for (int i = 0; i < 4; i++) {
         double further[4];
         memcpy(further, box, sizeof further);
-        further[i] = most[i];
+        further[i] = outer[i];
         grow(m, box, further);
     }
     memcpy(out_box, box, sizeof box);
@@ -255,34 +251,40 @@ static us_status too_many(const char *file, double n_x, double n_y, us_error *er
         "%.0f x %.0f samples are more than a site can have", n_x, n_y);
 }
 
-// A frame in metres for a base that is not one.
-static us_status lay_upright(const usi_gdal *gdal, const usi_base *base, bool is_local, const char *file,
-                             usi_frame *f, us_error *err) {
+// Makes the local projection about the middle of a base, and the transformations to it and back.
+static us_status make_local(const usi_gdal *gdal, const usi_base *base, const char *file, mapping *m,
+                            usi_frame *f, us_error *err) {
+    us_place place = {.file = file};
+    double x, y;
+    m->factor = 1;
+    usi_geo_apply(base->gt, 0.5 * (base->west + base->east), 0.5 * (base->north + base->south), &x, &y);
+    m->longitude = x;
+    if (!find_degrees(gdal, base->srs, &x, &y))
+        return us_error_set(err, US_ERR_VALUE, &place,
+                            "leave out --local, or say by --reference where it lies",
+                            "its middle has no longitude and latitude: there is no local frame about it");
+    // A millionth of a degree is a decimetre: short numbers in the name, and the middle of the samples is
+    // where origin says.
+    f->srs = local_srs(gdal, base->srs, round(y * 1e6) / 1e6, round((x - 360 * round(x / 360)) * 1e6) / 1e6);
+    m->there = between(gdal, base->srs, f->srs);
+    m->back = between(gdal, f->srs, base->srs);
+    if (m->there && m->back) return US_OK;
+    release(gdal, m->there);
+    release(gdal, m->back);
+    return us_error_set(err, US_ERR_VALUE, &place, "say by --reference what its reference system is",
+                        "a local frame cannot be made from its reference system");
+}
+
+// Makes an upright frame in metres for a base that is not one.
+static us_status make_upright(const usi_gdal *gdal, const usi_base *base, bool is_local, const char *file,
+                              usi_frame *f, us_error *err) {
     us_place place = {.file = file};
     mapping m = {.gdal = gdal, .base = base, .factor = base->unit};
-    double column = 0.5 * (base->west + base->east), row = 0.5 * (base->north + base->south), x, y, box[4];
-    if (base->is_degrees || is_local) {
-        m.factor = 1;
-        usi_geo_apply(base->gt, column, row, &x, &y);
-        m.longitude = x;
-        if (!find_degrees(gdal, base->srs, &x, &y))
-            return us_error_set(err, US_ERR_VALUE, &place,
-                                "leave out --local, or say by --reference where it lies",
-                                "its middle has no longitude and latitude: there is no local frame about it");
-        // A millionth of a degree is a decimetre: short numbers in the name, and the middle of the samples is
-        // where origin says.
-        f->srs =
-            local_srs(gdal, base->srs, round(y * 1e6) / 1e6, round((x - 360 * round(x / 360)) * 1e6) / 1e6);
-        m.there = between(gdal, base->srs, f->srs);
-        m.back = between(gdal, f->srs, base->srs);
-        if (!m.there || !m.back) {
-            release(gdal, m.there);
-            release(gdal, m.back);
-            return us_error_set(err, US_ERR_VALUE, &place, "say by --reference what its reference system is",
-                                "a local frame cannot be made from its reference system");
-        }
-    }
-    // One sample to the right and one down, at the middle.
+    double column = 0.5 * (base->west + base->east), row = 0.5 * (base->north + base->south), box[4];
+    us_status status = base->is_degrees || is_local ? make_local(gdal, base, file, &m, f, err) : US_OK;
+    if (status) return status;
+
+    // Spacing: one sample to the right and one down, at the middle.
     double at[3][2];
     bool is_good = to_frame(&m, column, row, &at[0][0], &at[0][1]) &&
                    to_frame(&m, column + 1, row, &at[1][0], &at[1][1]) &&
@@ -296,17 +298,19 @@ static us_status lay_upright(const usi_gdal *gdal, const usi_base *base, bool is
             "part of it lies where its projection has no place");
     f->dx = hypot(at[1][0] - at[0][0], at[1][1] - at[0][1]);
     f->dy = hypot(at[2][0] - at[0][0], at[2][1] - at[0][1]);
-    // Turned, columns run neither along x nor along y: the finer of the two both ways.
+    // Rotated, columns run neither along x nor along y: the finer of the two both ways.
     if (fabs(at[1][1] - at[0][1]) > 0.1 * f->dx) f->dx = f->dy = fmin(f->dx, f->dy);
     double radius = base->srs && !gdal->OSRIsLocal(base->srs) ? gdal->OSRGetSemiMajor(base->srs, NULL) : 0;
     if ((base->is_degrees || is_local) && radius > 0 &&
-        hypot(box[1] - box[0], box[3] - box[2]) > 2 * WIDEST * radius)
+        hypot(box[1] - box[0], box[3] - box[2]) > 2 * MAX_LOCAL * radius)
         return us_error_set(
             err, US_ERR_LIMIT, &place,
             "cut out the part that is needed: gdal_translate -projwin WEST NORTH EAST SOUTH IN.tif OUT.tif",
             "it is %.0f km wide: too much for a local frame, whose edges would be off by more than half a "
             "percent",
             hypot(box[1] - box[0], box[3] - box[2]) / 1000);
+
+    // Samples.
     double n_x = floor((box[1] - box[0]) / f->dx + ROUNDING) + 1,
            n_y = floor((box[3] - box[2]) / f->dy + ROUNDING) + 1;
     if (!(n_x < INT32_MAX) || !(n_y < INT32_MAX)) return too_many(file, n_x, n_y, err);
@@ -343,7 +347,7 @@ us_status usi_frame_plan(const usi_gdal *gdal, const usi_base *base, bool is_loc
         f.x = (gt[0] + 0.5 * (base->west + base->east) * gt[1]) * base->unit;
         f.y = (gt[3] + 0.5 * (base->north + base->south) * gt[5]) * base->unit;
     } else {
-        status = lay_upright(gdal, base, is_local, file, &f, err);
+        status = make_upright(gdal, base, is_local, file, &f, err);
     }
     if (status && f.srs) gdal->OSRDestroySpatialReference(f.srs);
     if (!status) *out_frame = f;

@@ -1,17 +1,16 @@
-// The files of a raster, laid onto one grid.
+// The files of a raster, resampled onto one grid.
 //
 // Every file becomes a source: a GDAL dataset on the grid of the frame. The samples of one that is on that
-// grid already are read as they are. Any other is resampled on the way by GDAL's warper, window by window,
-// through a virtual dataset that computes what is asked for:
+// grid already are read as they are. Any other is resampled by GDAL's warper, window by window, through a
+// virtual dataset that computes on demand:
 //
-//     file --> the band as Float64, or the bands as red, green, blue, alpha (translate) --> the frame's grid
-//     (warp) --> source
+//     file --> translate: the band as Float64, or the bands as RGBA --> warp: the frame's grid --> source
 //
 // Files that continue each other's grid, as tiles of degrees do, are joined before they are resampled:
 // between two of them the ground is interpolated from both.
 //
-// Heights are interpolated, masks take the nearest sample. What is not there (nodata, a mask, NaN, beyond the
-// edge) is a gap, and the files behind the first one are asked for it, in their order.
+// Heights are interpolated, masks take the nearest sample. What is missing (nodata, a mask, NaN, beyond the
+// edge) is a gap, which the files after the first one fill, in their order.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +21,9 @@
 
 enum { N_ARGUMENT = 40, NUMBER_TEXT = 40 };
 
-// ---------------------------------------------------------------- what a file says
+// ---------------------------------------------------------------- metadata of a file
 
-// Metres of a unit's name; 0 when nobody knows it. Spelt as in GeoTIFF, in EPSG's tables and by people.
+// Metres of a unit's name; 0 for an unknown one. Spelt as in GeoTIFF, in EPSG's tables and by people.
 static double metres_of(const char *unit) {
     static const struct {
         const char *name;
@@ -77,12 +76,12 @@ static us_status read_reference(usi_raster *r, usi_raster_source *s, us_error *e
     } else if (r->def.reference) {
         us_place option = {.file = s->file, .element = "reference"};
         s->srs = g->OSRNewSpatialReference(NULL);
-        // What looks like an address would be fetched from the network.
+        // A URL would be fetched from the network.
         if (!s->srs || strstr(r->def.reference, "://") ||
             g->OSRSetFromUserInput(s->srs, r->def.reference) != OGRERR_NONE)
             return us_error_set(err, US_ERR_VALUE, &option,
                                 "write for example EPSG:32610, IAU_2015:49900, WKT, or a PROJ text",
-                                "\"%.100s\" is not a reference system", r->def.reference);
+                                "invalid reference system \"%.100s\"", r->def.reference);
     } else if (!r->def.is_metric) {
         return us_error_set(err, US_ERR_VALUE, &place,
                             "say which it is by --reference (EPSG:32610, WKT, ...), or by --metric that its "
@@ -99,7 +98,7 @@ static us_status read_reference(usi_raster *r, usi_raster_source *s, us_error *e
     return US_OK;
 }
 
-// Which bands there are, in words: "Red, Green, Blue".
+// Names of the bands: "Red, Green, Blue".
 static void list_bands(const usi_gdal *g, GDALDatasetH ds, char *out, size_t cap) {
     int n = g->GDALGetRasterCount(ds);
     size_t length = 0;
@@ -158,7 +157,7 @@ static us_status read_unit(usi_raster *r, usi_raster_source *s, us_error *err) {
         us_place option = {.file = s->file, .element = "unit"};
         if (!(metres > 0) || !r->def.unit[0])
             return us_error_set(err, US_ERR_VALUE, &option, "write m, ft, us-ft, km, or the metres of one",
-                                "\"%.60s\" is not a unit of heights", r->def.unit);
+                                "invalid unit of heights \"%.60s\"", r->def.unit);
     } else if (unit && unit[0]) {
         metres = metres_of(unit);
         if (!(metres > 0))
@@ -184,17 +183,17 @@ us_status usi_source_open(usi_raster *r, usi_raster_source *s, us_error *err) {
     const usi_gdal *g = r->gdal;
     us_place place = {.file = s->file};
     static const char *const geotiff[] = {"GTiff", NULL};
-    usi_gdal_ear ear;
-    usi_gdal_begin(g, &ear);
+    usi_gdal_error error;
+    usi_gdal_catch_begin(g, &error);
     s->chain[0] = g->GDALOpenEx(s->file, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
                                 r->def.is_geotiff ? geotiff : NULL, NULL, NULL);
-    usi_gdal_end(g);
+    usi_gdal_catch_end(g);
     if (!s->chain[0] || g->GDALGetRasterCount(s->chain[0]) == 0) {
         if (s->chain[0]) g->GDALClose(s->chain[0]);
         s->chain[0] = NULL;
         return us_error_set(
             err, US_ERR_IO, &place, "give a GeoTIFF, or another raster that gdalinfo can read",
-            "it cannot be opened as a raster: %s", ear.text[0] ? ear.text : "there is no band in it");
+            "it cannot be opened as a raster: %s", error.text[0] ? error.text : "there is no band in it");
     }
     s->n_chain = 1;
     s->factor = 1;
@@ -209,12 +208,12 @@ us_status usi_source_open(usi_raster *r, usi_raster_source *s, us_error *err) {
     if (r->type == US_LAYER_NUMBER && (s->n_x < 2 || s->n_y < 2))
         return us_error_set(err, US_ERR_VALUE, &place, "use a raster of at least 2 x 2",
                             "%d x %d samples span no surface", (int)s->n_x, (int)s->n_y);
-    usi_gdal_begin(g, &ear);
+    usi_gdal_catch_begin(g, &error);
     us_status status = read_reference(r, s, err);
     if (!status && r->type != US_LAYER_COLOUR) status = choose_band(r, s, err);
     if (!status && r->type == US_LAYER_NUMBER) status = read_unit(r, s, err);
     if (!status && s->srs) g->OSRStripVertical(s->srs);
-    usi_gdal_end(g);
+    usi_gdal_catch_end(g);
     return status;
 }
 
@@ -237,12 +236,12 @@ static void add_number(arguments *a, double x) {
     add(a, text);
 }
 
-static us_status append(usi_raster_source *s, GDALDatasetH ds, const usi_gdal_ear *ear, us_error *err) {
+static us_status append(usi_raster_source *s, GDALDatasetH ds, const usi_gdal_error *error, us_error *err) {
     us_place place = {.file = s->file};
     if (!ds)
         return us_error_set(err, US_ERR_IO, &place, "look at it with gdalinfo",
                             "it cannot be laid into the frame: %s",
-                            ear->text[0] ? ear->text : "GDAL says no more");
+                            error->text[0] ? error->text : "no message from GDAL");
     s->chain[s->n_chain++] = ds;
     return US_OK;
 }
@@ -274,7 +273,7 @@ static void add_colours(usi_raster *r, const usi_raster_source *s, arguments *a)
         add(a, band[is_gray ? 1 : 3]);
     }
     if (g->GDALGetRasterDataType(first) == GDT_Byte) return;
-    // Wider numbers: from the least to the greatest of the three.
+    // Wider numbers: scaled from the minimum to the maximum of the three.
     double low = INFINITY, high = -INFINITY, range[2];
     for (int i = 1; i <= (is_gray ? 1 : 3); i++) {
         if (g->GDALComputeRasterMinMax(g->GDALGetRasterBand(ds, i), 1, range) != CE_None) continue;
@@ -313,14 +312,52 @@ static us_status translate(usi_raster *r, usi_raster_source *s, us_error *err) {
             add_number(&a, *r->def.nodata);
         }
     }
-    usi_gdal_ear ear;
-    usi_gdal_begin(g, &ear);
+    usi_gdal_error error;
+    usi_gdal_catch_begin(g, &error);
     GDALTranslateOptions *options = g->GDALTranslateOptionsNew((char **)a.item, NULL);
     GDALDatasetH ds = options ? g->GDALTranslate("", s->chain[0], options, NULL) : NULL;
     if (options) g->GDALTranslateOptionsFree(options);
-    usi_gdal_end(g);
+    usi_gdal_catch_end(g);
     s->band = 1;
-    return append(s, ds, &ear, err);
+    return append(s, ds, &error, err);
+}
+
+// Adds the extent and size of the part of the grid that a source covers.
+static void add_extent(arguments *a, const usi_frame *f, const usi_raster_source *s) {
+    double west = f->x + (s->column - 0.5 * f->n_x) * f->dx, north = f->y - (s->row - 0.5 * f->n_y) * f->dy;
+    add(a, "-te");
+    add_number(a, west);
+    add_number(a, north - s->n_row * f->dy);
+    add_number(a, west + s->n_column * f->dx);
+    add_number(a, north);
+    add(a, "-ts");
+    add_number(a, s->n_column);
+    add_number(a, s->n_row);
+}
+
+// Adds how samples are interpolated, and what those become that have no value.
+static void add_resampling(arguments *a, us_layer_type type, bool is_much_finer) {
+    add(a, "-r");
+    add(a, type == US_LAYER_REGION ? "near" : "bilinear");
+    // Left alone, GDAL widens its kernel for any slight shrinking, and a plane is no plane any more. For more
+    // than half it may: then it is a mean.
+    if (type == US_LAYER_NUMBER && !is_much_finer) {
+        add(a, "-wo");
+        add(a, "XSCALE=1");
+        add(a, "-wo");
+        add(a, "YSCALE=1");
+    }
+    if (type == US_LAYER_NUMBER) {
+        add(a, "-dstnodata");
+        add(a, "nan");
+        add(a, "-wt");
+        add(a, "Float64");
+    }
+    if (type == US_LAYER_REGION) {
+        add(a, "-dstnodata");
+        add(a, "0");
+    }
+    if (type == US_LAYER_COLOUR) add(a, "-dstalpha");
 }
 
 static us_status warp(usi_raster *r, usi_raster_source *s, us_error *err) {
@@ -332,8 +369,8 @@ static us_status warp(usi_raster *r, usi_raster_source *s, us_error *err) {
                             "of this file and the first one only one has a reference system");
     arguments a = {.n = 0};
     char *from = NULL, *to = NULL;
-    usi_gdal_ear ear;
-    usi_gdal_begin(g, &ear);
+    usi_gdal_error error;
+    usi_gdal_catch_begin(g, &error);
     static const char *const wkt2[] = {"FORMAT=WKT2_2019", NULL};
     add(&a, "-of");
     add(&a, "VRT");
@@ -347,51 +384,24 @@ static us_status warp(usi_raster *r, usi_raster_source *s, us_error *err) {
         add(&a, "-t_srs");
         add(&a, to);
     }
-    double west = f->x + (s->column - 0.5 * f->n_x) * f->dx, north = f->y - (s->row - 0.5 * f->n_y) * f->dy;
-    add(&a, "-te");
-    add_number(&a, west);
-    add_number(&a, north - s->n_row * f->dy);
-    add_number(&a, west + s->n_column * f->dx);
-    add_number(&a, north);
-    add(&a, "-ts");
-    add_number(&a, s->n_column);
-    add_number(&a, s->n_row);
-    add(&a, "-r");
-    add(&a, r->type == US_LAYER_REGION ? "near" : "bilinear");
-    // Left alone, GDAL widens its kernel for any slight shrinking, and a plane is no plane any more. For more
-    // than half it may: then it is a mean.
-    if (r->type == US_LAYER_NUMBER && !s->is_much_finer) {
-        add(&a, "-wo");
-        add(&a, "XSCALE=1");
-        add(&a, "-wo");
-        add(&a, "YSCALE=1");
-    }
-    if (r->type == US_LAYER_NUMBER) {
-        add(&a, "-dstnodata");
-        add(&a, "nan");
-        add(&a, "-wt");
-        add(&a, "Float64");
-    }
-    if (r->type == US_LAYER_REGION) {
-        add(&a, "-dstnodata");
-        add(&a, "0");
-    }
-    if (r->type == US_LAYER_COLOUR) add(&a, "-dstalpha");
+    add_extent(&a, f, s);
+    add_resampling(&a, r->type, s->is_much_finer);
+
     GDALWarpAppOptions *options = g->GDALWarpAppOptionsNew((char **)a.item, NULL);
     GDALDatasetH in[] = {s->chain[s->n_chain - 1]};
     GDALDatasetH ds = options ? g->GDALWarp("", NULL, 1, in, options, NULL) : NULL;
     if (options) g->GDALWarpAppOptionsFree(options);
     g->VSIFree(from);
     g->VSIFree(to);
-    usi_gdal_end(g);
-    return append(s, ds, &ear, err);
+    usi_gdal_catch_end(g);
+    return append(s, ds, &error, err);
 }
 
 // Whether a file's samples are those of the base's grid, only shifted by whole columns and rows.
 static bool is_aligned(const usi_gdal *g, const usi_base *b, const usi_raster_source *s, double *column,
                        double *row) {
     if (!s->srs != !b->srs || (s->srs && s->srs != b->srs && !g->OSRIsSame(s->srs, b->srs))) return false;
-    // So many samples off in the far corner of 1e5 samples: a thousandth of one.
+    // 1e-8: in the far corner of 1e5 samples a thousandth of one.
     for (int i = 1; i < 6; i++) {
         if (i != 3 && fabs(s->gt[i] - b->gt[i]) > 1e-8 * fabs(b->gt[i < 3 ? 1 : 5])) return false;
     }
@@ -399,17 +409,17 @@ static bool is_aligned(const usi_gdal *g, const usi_base *b, const usi_raster_so
     return fabs(*column - round(*column)) < 1e-3 && fabs(*row - round(*row)) < 1e-3;
 }
 
-us_status usi_source_lay(usi_raster *r, usi_raster_source *s, const usi_base *base, bool is_same,
-                         us_error *err) {
+us_status usi_source_resample(usi_raster *r, usi_raster_source *s, const usi_base *base, bool is_same,
+                              us_error *err) {
     const usi_gdal *g = r->gdal;
     const usi_frame *f = &r->frame;
     double column, row, box[4];
-    usi_gdal_ear ear;
-    usi_gdal_begin(g, &ear);
+    usi_gdal_error error;
+    usi_gdal_catch_begin(g, &error);
     bool is_plain = is_same && r->type != US_LAYER_COLOUR && is_aligned(g, base, s, &column, &row);
     usi_base grid = usi_base_of_frame(f);
     bool has_box = !is_plain && usi_base_box(g, &grid, s->srs, s->gt, s->n_x, s->n_y, box);
-    usi_gdal_end(g);
+    usi_gdal_catch_end(g);
     if (is_plain) {
         s->column = (int32_t)(round(column) - base->west);
         s->row = (int32_t)(round(row) - base->north);
@@ -437,7 +447,7 @@ us_status usi_source_lay(usi_raster *r, usi_raster_source *s, const usi_base *ba
     return status ? status : warp(r, s, err);
 }
 
-// Where they overlap the last wins in GDAL's eyes: the first comes last.
+// In reverse order: where files overlap, GDAL takes the last.
 us_status usi_source_join(usi_raster *r, const usi_base *base, us_error *err) {
     const usi_gdal *g = r->gdal;
     usi_raster_source *first = r->sources;
@@ -460,13 +470,13 @@ us_status usi_source_join(usi_raster *r, const usi_base *base, us_error *err) {
         arguments a = {.n = 0};
         add(&a, "-vrtnodata");
         add(&a, "nan");
-        usi_gdal_ear ear;
-        usi_gdal_begin(g, &ear);
+        usi_gdal_error error;
+        usi_gdal_catch_begin(g, &error);
         GDALBuildVRTOptions *options = g->GDALBuildVRTOptionsNew((char **)a.item, NULL);
         GDALDatasetH ds = options ? g->GDALBuildVRT("", n, in, NULL, options, NULL) : NULL;
         if (options) g->GDALBuildVRTOptionsFree(options);
-        usi_gdal_end(g);
-        status = append(first, ds, &ear, err);
+        usi_gdal_catch_end(g);
+        status = append(first, ds, &error, err);
         if (ds) {
             g->GDALGetGeoTransform(ds, first->gt);
             first->n_x = g->GDALGetRasterXSize(ds);

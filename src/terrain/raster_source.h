@@ -1,5 +1,5 @@
-// The files of a raster: what raster.c, which reads them, and raster_source.c, which lays them onto one grid,
-// share.
+// The files of a raster: shared by raster.c, which reads them, and raster_source.c, which resamples them onto
+// one grid.
 #ifndef USI_TERRAIN_RASTER_SOURCE_H
 #define USI_TERRAIN_RASTER_SOURCE_H
 
@@ -33,12 +33,12 @@ struct usi_raster {
     int64_t n_read;  // samples since blocks were last forgotten
 };
 
-// Opens s->file and checks what it says.
+// Opens s->file and checks its metadata.
 us_status usi_source_open(usi_raster *r, usi_raster_source *s, us_error *err);
-// Lays a file onto the grid of the frame. `base` is the grid of the first file; `is_same`: its samples are
-// the frame's.
-us_status usi_source_lay(usi_raster *r, usi_raster_source *s, const usi_base *base, bool is_same,
-                         us_error *err);
+// Resamples a file onto the grid of the frame. `base` is the grid of the first file; `is_same`: its samples
+// are the frame's.
+us_status usi_source_resample(usi_raster *r, usi_raster_source *s, const usi_base *base, bool is_same,
+                              us_error *err);
 // Joins the first files as far as they are heights on one grid and in one unit. Where they overlap the first
 // wins.
 us_status usi_source_join(usi_raster *r, const usi_base *base, us_error *err);

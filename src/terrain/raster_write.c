@@ -1,4 +1,4 @@
-// A raster of numbers to a GeoTIFF, row by row: nothing of it is kept in memory but one row.
+// Writing a raster of numbers as a GeoTIFF, row by row: one row is in memory at a time.
 #include <math.h>
 #include <string.h>
 
@@ -24,14 +24,14 @@ static us_status write_rows(const usi_gdal *g, GDALDatasetH to, const us_raster_
 static us_status set_place(const usi_gdal *g, GDALDatasetH to, const us_raster_write_def *def,
                            us_error *err) {
     // From the corner of the first sample in the north-west; a sample lies in the middle of its pixel.
-    double c = cos(def->turn), s = sin(def->turn), left = -0.5 * def->n_x * def->dx,
+    double c = cos(def->yaw), s = sin(def->yaw), left = -0.5 * def->n_x * def->dx,
            top = 0.5 * def->n_y * def->dy;
     double transform[6] = {def->middle.x + c * left - s * top, c * def->dx, s * def->dy,
                            def->middle.y + s * left + c * top, s * def->dx, -c * def->dy};
     OGRSpatialReferenceH reference = g->OSRNewSpatialReference(NULL);
-    const char *said =
+    const char *text =
         def->reference && def->reference[0] ? def->reference : "LOCAL_CS[\"site\",UNIT[\"metre\",1]]";
-    bool is_known = reference && g->OSRSetFromUserInput(reference, said) == OGRERR_NONE;
+    bool is_known = reference && g->OSRSetFromUserInput(reference, text) == OGRERR_NONE;
     bool is_set = is_known && g->GDALSetGeoTransform(to, transform) == CE_None &&
                   g->GDALSetSpatialRef(to, reference) == CE_None;
     if (reference) g->OSRDestroySpatialReference(reference);
@@ -39,7 +39,7 @@ static us_status set_place(const usi_gdal *g, GDALDatasetH to, const us_raster_w
         g->GDALSetDescription(g->GDALGetRasterBand(to, i + 1), def->band[i]);
     if (is_set) return US_OK;
     return us_error_set(err, US_ERR_VALUE, NULL, "write EPSG:..., WKT or PROJ, or none",
-                        "the reference system \"%.80s\" is not known", said);
+                        "invalid reference system \"%.80s\"", text);
 }
 
 us_status us_raster_write(const us_raster_write_def *def, const char *path, us_error *err) {
@@ -57,23 +57,23 @@ us_status us_raster_write(const us_raster_write_def *def, const char *path, us_e
                             (int)def->n_x);
     char *options[] = {(char[]){"COMPRESS=DEFLATE"}, (char[]){"PREDICTOR=3"}, (char[]){"INTERLEAVE=BAND"},
                        (char[]){"BIGTIFF=IF_SAFER"}, NULL};
-    usi_gdal_ear ear;
+    usi_gdal_error error;
     us_error why = {0};
-    usi_gdal_begin(g, &ear);
+    usi_gdal_catch_begin(g, &error);
     GDALDriverH driver = g->GDALGetDriverByName("GTiff");
     GDALDatasetH to =
         driver ? g->GDALCreate(driver, path, def->n_x, def->n_y, def->n_band, GDT_Float32, options) : NULL;
     us_status status = to ? set_place(g, to, def, &why) : US_ERR_IO;
     if (!status) status = write_rows(g, to, def, row, &why);
     if (to) g->GDALClose(to);
-    usi_gdal_end(g);
+    usi_gdal_catch_end(g);
     usi_release(&allocator, row, sizeof *row * (size_t)def->n_x, USI_ALIGN);
     // What was cached is written at the end, and may fail there.
-    if (!status && ear.text[0]) status = US_ERR_IO;
+    if (!status && error.text[0]) status = US_ERR_IO;
     if (!status) return US_OK;
-    const char *message = why.message[0] ? why.message
-                          : ear.text[0]  ? ear.text
-                                         : "GDAL has no driver for GeoTIFF";
+    const char *message = why.message[0]  ? why.message
+                          : error.text[0] ? error.text
+                                          : "GDAL has no driver for GeoTIFF";
     return us_error_set(err, status, &place,
                         why.remedy[0] ? why.remedy
                                       : "name a file in a directory that can be written, on a disk with room",

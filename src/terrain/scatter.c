@@ -2,42 +2,42 @@
 //
 // Each cell of the plane has candidates, independent of all others. A candidate stays unless one of higher
 // rank lies too near: of rocks the larger one, of trees the one with the higher random number (Matern's hard
-// core). Cells are as wide as the greatest distance at which two can meet, so that a look at the eight
+// core). Cells are as wide as the maximum distance at which two can meet, so that a look at the eight
 // neighbours settles it, and any part of the ground can be made by itself. For trees the candidates are as
 // many more as the thinning takes away: of density c, within distance d, (1 - exp(-c pi d^2)) / (pi d^2)
 // stay.
 #include "base/memory.h"
-#include "terrain/cell.h"
+#include "terrain/random_cell.h"
 #include "understudy/terrain.h"
 
-enum { SIZES = 256, CELL_MOST = 4096 };
+enum { SIZES = 256, MAX_PER_CELL = 4096 };
 static const uint64_t STREAM = 0x7363617474;
-static const double FULLEST = 0.9;  // of the densest packing that thinning reaches
+static const double MAX_PACKING = 0.9;  // of the densest packing that thinning reaches
 
-typedef struct maker {
+typedef struct scatter_grid {
     const us_scatter_def *def;
     uint64_t key;
     double cell, mean;         // m; candidates in each
     double number[SIZES + 1];  // rocks: how many for each m^2 are smaller than size i
-} maker;
+} scatter_grid;
 
 us_scatter_def us_scatter_def_default(us_scatter_kind kind) {
     if (kind == US_SCATTER_TREES)
-        return (us_scatter_def){.kind = kind, .density = 0.02, .least = 5, .most = 15, .distance = 1};
-    return (us_scatter_def){.density = 0.05, .least = 0.2, .most = 2};
+        return (us_scatter_def){.kind = kind, .density = 0.02, .min_size = 5, .max_size = 15, .distance = 1};
+    return (us_scatter_def){.density = 0.05, .min_size = 0.2, .max_size = 2};
 }
 
 static us_status check(const us_scatter_def *def, us_error *err) {
     if (!def) return us_error_set(err, US_ERR_ARG, NULL, "give a definition", "an argument is missing");
     if (def->kind != US_SCATTER_ROCKS && def->kind != US_SCATTER_TREES)
-        return us_error_set(err, US_ERR_VALUE, NULL, "take one of us_scatter_kind",
-                            "there is no kind number %d", (int)def->kind);
+        return us_error_set(err, US_ERR_VALUE, NULL, "take one of us_scatter_kind", "invalid kind number %d",
+                            (int)def->kind);
     bool is_rocks = def->kind == US_SCATTER_ROCKS;
-    if (!(def->least > 0) || !(def->most >= def->least) || !(def->most <= 1000))
+    if (!(def->min_size > 0) || !(def->max_size >= def->min_size) || !(def->max_size <= 1000))
         return us_error_set(
             err, US_ERR_VALUE, NULL,
-            "give a least size greater than 0 m, and a greatest of up to 1000 m that is not less",
-            "%s from %g to %g m", is_rocks ? "rocks" : "trees", def->least, def->most);
+            "give a minimum size greater than 0 m, and a maximum of up to 1000 m that is not less",
+            "%s from %g to %g m", is_rocks ? "rocks" : "trees", def->min_size, def->max_size);
     if (!(def->x0 <= def->x1) || !(def->y0 <= def->y1) || !(fabs(def->x0) <= 1e9) ||
         !(fabs(def->x1) <= 1e9) || !(fabs(def->y0) <= 1e9) || !(fabs(def->y1) <= 1e9))
         return us_error_set(err, US_ERR_VALUE, NULL,
@@ -51,22 +51,24 @@ static us_status check(const us_scatter_def *def, us_error *err) {
         return us_error_set(err, US_ERR_VALUE, NULL,
                             "write a density of 0 to 100 for each m^2, and a distance of 0 to 1000 m",
                             "%g trees for each m^2, %g m apart", def->density, def->distance);
-    if (def->density * M_PI * def->distance * def->distance > FULLEST)
+    if (def->density * M_PI * def->distance * def->distance > MAX_PACKING)
         return us_error_set(err, US_ERR_VALUE, NULL, "write a lower density, or a smaller distance",
                             "%g trees for each m^2 do not fit %g m apart: %.3g would", def->density,
-                            def->distance, FULLEST / (M_PI * def->distance * def->distance));
+                            def->distance, MAX_PACKING / (M_PI * def->distance * def->distance));
     return US_OK;
 }
 
 static double size_at(const us_scatter_def *def, double i) {
-    return def->least * usi_exp_of(i / SIZES * usi_log_of(def->most / def->least));
+    return def->min_size * usi_exp_of(i / SIZES * usi_log_of(def->max_size / def->min_size));
 }
 
-static void prepare(maker *k, const us_scatter_def *def) {
-    *k = (maker){.def = def, .key = usi_random_key(def->seed, def->stream + STREAM + (uint64_t)def->kind)};
+static void prepare(scatter_grid *k, const us_scatter_def *def) {
+    *k = (scatter_grid){.def = def,
+                        .key = usi_random_key(def->seed, def->stream + STREAM + (uint64_t)def->kind)};
     double density = 0, reach = def->distance;
     if (def->kind == US_SCATTER_ROCKS) {
-        double q = def->density > 0 ? 1.79 + 0.152 / def->density : 0, before = usi_exp_of(-q * def->least);
+        double q = def->density > 0 ? 1.79 + 0.152 / def->density : 0,
+               before = usi_exp_of(-q * def->min_size);
         for (int32_t i = 0; i < SIZES; i++) {
             // The area between two sizes over that of one rock between them.
             double after = usi_exp_of(-q * size_at(def, i + 1)), d = size_at(def, i + 0.5);
@@ -74,37 +76,37 @@ static void prepare(maker *k, const us_scatter_def *def) {
             k->number[i + 1] = density;
             before = after;
         }
-        reach = def->most;
+        reach = def->max_size;
     } else {
         double area = M_PI * reach * reach;
         density = area * def->density > 1e-9 ? -usi_log_of(1 - area * def->density) / area : def->density;
     }
     k->cell = fmax(fmax(reach, density > 0 ? sqrt(2 / density) : 1), 1e-3);
-    // No cell is so wide that an area of any size has less than one of them in a million.
+    // A cell is no wider than 10 km, unless instances reach farther.
     k->cell = fmin(k->cell, fmax(1e4, reach));
     k->mean = density * k->cell * k->cell;
 }
 
 double us_scatter_density(const us_scatter_def *def) {
-    maker k;
+    scatter_grid k;
     if (check(def, NULL) != US_OK) return NAN;
     if (def->kind == US_SCATTER_TREES) return def->density;
     prepare(&k, def);
     return k.number[SIZES];
 }
 
-// A candidate, and by what it is ranked.
+// Candidate for an instance, with its rank.
 typedef struct candidate {
     double x, y, size, rank;
 } candidate;
 
-static candidate draw(const maker *k, uint64_t own, int64_t i, int64_t j, int32_t c) {
+static candidate draw(const scatter_grid *k, uint64_t own, int64_t i, int64_t j, int32_t c) {
     const us_scatter_def *def = k->def;
     candidate out = {.x = ((double)i + usi_cell_uniform(own, c, 0)) * k->cell,
                      .y = ((double)j + usi_cell_uniform(own, c, 1)) * k->cell};
     double u = usi_cell_uniform(own, c, 2);
     if (def->kind == US_SCATTER_TREES) {
-        out.size = def->least + u * (def->most - def->least);
+        out.size = def->min_size + u * (def->max_size - def->min_size);
         out.rank = usi_cell_uniform(own, c, 3);
         return out;
     }
@@ -119,7 +121,7 @@ static candidate draw(const maker *k, uint64_t own, int64_t i, int64_t j, int32_
     return out;
 }
 
-static bool is_covered(const maker *k, int64_t i, int64_t j, int32_t self, const candidate *me) {
+static bool is_covered(const scatter_grid *k, int64_t i, int64_t j, int32_t self, const candidate *me) {
     for (int64_t b = j - 1; b <= j + 1; b++) {
         for (int64_t a = i - 1; a <= i + 1; a++) {
             uint64_t own = usi_cell_key(k->key, a, b);
@@ -137,7 +139,7 @@ static bool is_covered(const maker *k, int64_t i, int64_t j, int32_t self, const
     return false;
 }
 
-static us_scatter_instance finish(const maker *k, uint64_t own, int32_t c, const candidate *me) {
+static us_scatter_instance finish(const scatter_grid *k, uint64_t own, int32_t c, const candidate *me) {
     us_scatter_instance t = {.x = me->x,
                              .y = me->y,
                              .yaw = 2 * M_PI * usi_cell_uniform(own, c, 4) - M_PI,
@@ -155,17 +157,18 @@ static us_scatter_instance finish(const maker *k, uint64_t own, int32_t c, const
 }
 
 us_status us_scatter_visit(const us_scatter_def *def,
-                           us_status (*visit)(void *context, const us_scatter_instance *thing, us_error *err),
+                           us_status (*visit)(void *context, const us_scatter_instance *instance,
+                                              us_error *err),
                            void *context, us_error *err) {
     us_status status = check(def, err);
     if (status != US_OK) return status;
     if (!visit) return us_error_set(err, US_ERR_ARG, NULL, "give a function", "an argument is missing");
-    maker k;
+    scatter_grid k;
     prepare(&k, def);
     if (!(k.mean > 0) || !(def->x0 < def->x1) || !(def->y0 < def->y1)) return US_OK;
-    if (k.mean > CELL_MOST)
+    if (k.mean > MAX_PER_CELL)
         return us_error_set(err, US_ERR_LIMIT, NULL, "give a lower density, or sizes that are less far apart",
-                            "%.3g things within the reach of one another", k.mean);
+                            "%.3g instances within reach of one another", k.mean);
     int64_t i1 = (int64_t)floor(def->x1 / k.cell), j1 = (int64_t)floor(def->y1 / k.cell);
     for (int64_t j = (int64_t)floor(def->y0 / k.cell); j <= j1; j++) {
         for (int64_t i = (int64_t)floor(def->x0 / k.cell); i <= i1; i++) {
@@ -177,8 +180,8 @@ us_status us_scatter_visit(const us_scatter_def *def,
                     is_covered(&k, i, j, c, &me))
                     continue;
                 if (def->is_allowed && !def->is_allowed(def->context, me.x, me.y)) continue;
-                us_scatter_instance thing = finish(&k, own, c, &me);
-                status = visit(context, &thing, err);
+                us_scatter_instance instance = finish(&k, own, c, &me);
+                status = visit(context, &instance, err);
                 if (status != US_OK) return status;
             }
         }
@@ -186,13 +189,12 @@ us_status us_scatter_visit(const us_scatter_def *def,
     return US_OK;
 }
 
-// Points spread over an ellipsoid by the golden angle, each moved in or out a little; below the ground it is
-// cut flat.
+// Corners spread over an ellipsoid by the golden angle, each moved in or out a little; flat on the ground.
 void us_rock_points(const us_scatter_instance *rock, us_vec3 out[US_ROCK_POINTS]) {
-    double turn = rock->yaw, long_side = 0.5 * rock->diameter,
+    double yaw = rock->yaw, long_side = 0.5 * rock->diameter,
            short_side = long_side * (0.7 + 0.3 * usi_random_uniform(rock->number, 1));
     usi_v4 s, c;
-    usi_v4_sin_cos(usi_v4_all(0.5 * turn), &s, &c);
+    usi_v4_sin_cos(usi_v4_all(0.5 * yaw), &s, &c);
     double sine = 2 * s[0] * c[0], cosine = 1 - 2 * s[0] * s[0];
     double angle_x = 1, angle_y = 0;
     for (int32_t i = 0; i < US_ROCK_POINTS; i++) {

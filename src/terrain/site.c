@@ -3,11 +3,10 @@
 // A site is made in one pass: tiles of level 0 in any order, each once, and then all coarser levels from the
 // finer ones, four tiles at a time:
 //
-//     +---+---+        +---+       sample (i, j) of a level is sample (2i, 2j) of the finer one, and so a
-//     tile of numbers or of regions takes | 2u| +1|        |   |       every second sample of four tiles, and
-//     is exact; a colour is the mean of the four samples from there on
-//     +---+---+  --->  | u |
-//     |   |   |        |   |       (colours are weighted by how opaque they are: a hole has no colour)
+//     +---+---+        +---+     Sample (i, j) of a level is sample (2i, 2j) of the finer one: a tile of
+//     | 2u| +1|        |   |     numbers or of regions takes every second sample of four tiles, and is exact.
+//     +---+---+  --->  | u |     A colour is the mean of the four samples from there on, weighted by their
+//     |   |   |        |   |     opacity: a hole has no colour.
 //     +---+---+        +---+
 //
 // No more than five tiles are in memory at a time, whatever the size of the site.
@@ -137,7 +136,7 @@ us_status us_site_create(const char *path, const us_site_info *info, const us_al
         (info->wkt && strlen(info->wkt) > USI_SITE_JSON / 8))
         return us_error_set(err, US_ERR_ARG, NULL,
                             "end the reference by a 0, count gaps from 0, shorten the WKT",
-                            "what is said of the site cannot be kept");
+                            "the site's description cannot be stored");
     us_site *s = begin(path, allocator, &status, err);
     if (!s) return status;
     status = begin_new(s, info, err);

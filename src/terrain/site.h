@@ -1,4 +1,4 @@
-// Sites inside the library: what the files that make them share, and a reader for those who read many tiles.
+// Sites: shared by the files that implement them, and a reader for many tiles.
 #ifndef USI_TERRAIN_SITE_H
 #define USI_TERRAIN_SITE_H
 
@@ -26,13 +26,13 @@ struct us_site {
     char path[USI_SITE_PATH];
     char *wkt;
     size_t wkt_bytes;
-    // Of a site under creation: what was written of level 0, layer by layer, and the room to pack tiles in.
+    // Of a site under creation: the tiles of level 0 that were written, layer by layer, and the packer.
     usi_tile_sum *tile[US_SITE_LAYERS];
     usi_tile_packer *packer;
     bool is_new;
 };
 
-// Which tile: what its sum begins with, so that a tile under another's name is found out.
+// Identity of a tile: part of its checksum, so that a tile under another's name is detected.
 typedef struct usi_tile_place {
     const char *layer;
     us_layer_type type;
@@ -49,7 +49,7 @@ int32_t usi_layer_levels(int32_t n_x, int32_t n_y);
 // site.json, as text. `file` is for messages.
 us_status usi_site_parse(us_site *site, const char *text, size_t length, const char *file, us_error *err);
 us_status usi_site_write_json(const us_site *site, us_error *err);
-// What is wrong with what is said about layers, if anything; `file` may be NULL.
+// Checks the definition of the layers; `file` may be NULL.
 us_status usi_site_check(const us_site_info *info, const char *file, us_error *err);
 
 // A tile's place and the path of its file; false when there is no such tile.

@@ -1,4 +1,4 @@
-// site.json: what a site says about itself, read and written.
+// site.json: the description of a site, read and written.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ us_status usi_site_check(const us_site_info *info, const char *file, us_error *e
         }
         if ((int)l->type < 0 || l->type >= US_LAYER_COUNT)
             return us_error_set(err, US_ERR_VALUE, &place, "use number, region or colour",
-                                "layer \"%s\" is of no type", l->name);
+                                "invalid type of layer \"%s\"", l->name);
         if (l->n_x < 2 || l->n_y < 2 || l->n_x > MAX_SAMPLES || l->n_y > MAX_SAMPLES)
             return us_error_set(err, US_ERR_VALUE, &place, "use 2 to 16777216 samples each way",
                                 "layer \"%s\" has %d by %d samples", l->name, (int)l->n_x, (int)l->n_y);
@@ -70,9 +70,9 @@ static bool get_number(const cJSON *object, const char *name, double *out) {
     return true;
 }
 
-static bool get_whole(const cJSON *object, const char *name, double most, int64_t *out) {
+static bool get_whole(const cJSON *object, const char *name, double max, int64_t *out) {
     double x;
-    if (!get_number(object, name, &x) || !(x >= 0 && x <= most) || x != floor(x)) return false;
+    if (!get_number(object, name, &x) || !(x >= 0 && x <= max) || x != floor(x)) return false;
     *out = (int64_t)x;
     return true;
 }
@@ -96,7 +96,7 @@ static bool get_text(const cJSON *object, const char *name, char *out, size_t ca
     return true;
 }
 
-// What is missing or wrong; NULL when all is well.
+// Reads a layer. Returns the name of what is missing or wrong; NULL: nothing.
 static const char *read_layer(const cJSON *json, us_layer_info *l) {
     char type[16];
     double samples[2], spacing[2];

@@ -1,8 +1,8 @@
 // Sites from a seed: fields, craters and rocks, tile by tile.
 //
-// Parts of a field come in whatever size the method makes them; each is cut into the tiles of the site, which
-// its borders are multiples of. Craters and rocks are known from their places alone, so that a tile asks for
-// those that reach it, and nothing is kept but the tile at hand.
+// Parts of a field have the size of the method; each is divided into the tiles of the site, which its borders
+// are multiples of. Craters and rocks are functions of their places alone, so that each tile computes those
+// that reach it, and only one tile is in memory.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 enum { TILE = US_SITE_TILE };
 static const uint64_t SOIL_STREAM = 0x736f696c;
 
-typedef struct maker {
+typedef struct site_maker {
     const us_random_site_def *def;
     us_site *site;
     us_random_site_info info;
@@ -25,7 +25,7 @@ typedef struct maker {
     double *ground;  // TILE x TILE
     float *samples;
     int32_t x, y, n_x, n_y;  // nodes of the tile at hand
-} maker;
+} site_maker;
 
 us_random_site_def us_random_site_def_default(void) {
     us_random_site_def def = {.allocator = us_allocator_default(),
@@ -38,7 +38,7 @@ us_random_site_def us_random_site_def_default(void) {
 
 static us_status add_rock(void *context, const us_scatter_instance *rock, us_error *err) {
     (void)err;
-    maker *k = context;
+    site_maker *k = context;
     double spacing = k->def->height.spacing, r = 0.5 * rock->diameter;
     // It is counted where its middle is.
     double at_x = rock->x / spacing - k->x, at_y = rock->y / spacing - k->y;
@@ -54,7 +54,7 @@ static us_status add_rock(void *context, const us_scatter_instance *rock, us_err
     return US_OK;
 }
 
-static us_status add_things(maker *k, us_error *err) {
+static us_status add_craters_and_rocks(site_maker *k, us_error *err) {
     const us_random_site_def *def = k->def;
     us_status status = US_OK;
     if (def->craters.density != 0) {
@@ -65,7 +65,7 @@ static us_status add_things(maker *k, us_error *err) {
     }
     if (def->rocks.density != 0 && status == US_OK) {
         us_scatter_def rocks = def->rocks;
-        double reach = 0.5 * rocks.most, spacing = def->height.spacing;
+        double reach = 0.5 * rocks.max_size, spacing = def->height.spacing;
         rocks.seed = def->height.seed;
         rocks.x0 = k->x * spacing - reach;
         rocks.x1 = (k->x + k->n_x) * spacing + reach;
@@ -76,7 +76,7 @@ static us_status add_things(maker *k, us_error *err) {
     return status;
 }
 
-static us_status write_tile(maker *k, const us_field_part *part, int32_t u, int32_t v, us_error *err) {
+static us_status write_tile(site_maker *k, const us_field_part *part, int32_t u, int32_t v, us_error *err) {
     us_random_layer *info = &k->info.layer[k->layer];
     us_site_tile_size(k->site, k->layer, 0, u, v, &k->n_x, &k->n_y);
     k->x = u * TILE;
@@ -85,7 +85,7 @@ static us_status write_tile(maker *k, const us_field_part *part, int32_t u, int3
         memcpy(k->ground + (size_t)j * TILE,
                part->values + (size_t)(k->y + j - part->y) * (size_t)part->stride + (k->x - part->x),
                sizeof(double) * (size_t)k->n_x);
-    us_status status = k->layer == 0 ? add_things(k, err) : US_OK;
+    us_status status = k->layer == 0 ? add_craters_and_rocks(k, err) : US_OK;
     if (status != US_OK) return status;
     if (k->n_sum == 0) k->shift = k->ground[0];
     for (int32_t j = 0; j < k->n_y; j++) {
@@ -110,7 +110,7 @@ static us_status write_tile(maker *k, const us_field_part *part, int32_t u, int3
 }
 
 static us_status write_part(void *context, const us_field_part *part, us_error *err) {
-    maker *k = context;
+    site_maker *k = context;
     us_status status = US_OK;
     for (int32_t v = part->y / TILE; v * TILE < part->y + part->n_y && status == US_OK; v++) {
         for (int32_t u = part->x / TILE; u * TILE < part->x + part->n_x && status == US_OK; u++)
@@ -119,7 +119,7 @@ static us_status write_part(void *context, const us_field_part *part, us_error *
     return status;
 }
 
-static us_status make_layer(maker *k, int32_t layer, const us_field_def *field, us_error *err) {
+static us_status make_layer(site_maker *k, int32_t layer, const us_field_def *field, us_error *err) {
     us_random_layer *info = &k->info.layer[layer];
     k->layer = layer;
     k->shift = k->sum = k->square = 0;
@@ -133,12 +133,11 @@ static us_status make_layer(maker *k, int32_t layer, const us_field_def *field, 
 }
 
 static void finish_progress(void *context, double share) {
-    const maker *k = context;
+    const site_maker *k = context;
     k->def->progress(k->def->context, 0.8 + 0.2 * share);
 }
 
-// Everything that can be wrong is told before a directory is made: craters and rocks are asked about no
-// ground at all.
+// Reports errors of the definition before a directory is made: craters and rocks are made on an empty ground.
 static us_status check(const us_random_site_def *def, us_error *err) {
     double nothing = 0;
     if (!isnan(us_field_covariance(&def->height, 0))) {
@@ -147,10 +146,10 @@ static us_status check(const us_random_site_def *def, us_error *err) {
         us_scatter_def rocks = def->rocks;
         rocks.x0 = rocks.x1 = rocks.y0 = rocks.y1 = 0;
         if (status == US_OK && rocks.density != 0) status = us_scatter_visit(&rocks, add_rock, NULL, err);
-        if (status == US_OK && rocks.density != 0 && rocks.least < 2 * def->height.spacing)
+        if (status == US_OK && rocks.density != 0 && rocks.min_size < 2 * def->height.spacing)
             status = us_error_set(err, US_ERR_VALUE, NULL,
                                   "give larger rocks, a smaller spacing, or scatter rocks in the scene",
-                                  "rocks of %g m do not show in samples %g m apart", rocks.least,
+                                  "rocks of %g m do not show in samples %g m apart", rocks.min_size,
                                   def->height.spacing);
         if (status != US_OK) return status;
     } else {
@@ -188,7 +187,7 @@ us_status us_site_make_random(const us_random_site_def *def, const char *path, u
         else
             snprintf(l->name, sizeof l->name, "soil.%.23s", def->soil[i - 1].name);
     }
-    maker k = {.def = def};
+    site_maker k = {.def = def};
     k.ground = usi_alloc(&def->allocator, sizeof(double) * TILE * TILE, 64);
     k.samples = usi_alloc(&def->allocator, sizeof(float) * TILE * TILE, 64);
     if (!k.ground || !k.samples)

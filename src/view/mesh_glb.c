@@ -19,7 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "spec/mesh.h"
+#include "spec/mesh_file.h"
 #include "view/view__asset.h"
 
 enum { IMAGE_LIMIT = 64 * 1024 * 1024 };  // bytes of one texture

@@ -1,4 +1,4 @@
-// What clients of the Foxglove WebSocket protocol say.
+// Messages of clients of the Foxglove WebSocket protocol.
 #include "wire/foxglove.h"
 
 #include <cjson/cJSON.h>
@@ -102,8 +102,8 @@ static us_status find_list(const cJSON *object, const char *field, const cJSON *
                                : us_error_set(err, US_ERR_VALUE, NULL, NULL, "\"%s\" is not a list", field);
 }
 
-static us_status too_many(const char *field, int32_t most, us_error *err) {
-    return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "\"%s\" has more than %d entries", field, most);
+static us_status too_many(const char *field, int32_t max, us_error *err) {
+    return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "\"%s\" has more than %d entries", field, max);
 }
 
 static us_status read_ids(const cJSON *object, const char *field, usi_foxglove_message *out, us_error *err) {

@@ -1,5 +1,5 @@
-// The Foxglove WebSocket protocol as bytes: what a client says, and the binary frames that it is told
-// (docs/network.md says what is spoken here).
+// The Foxglove WebSocket protocol as bytes: a client's messages, and the binary frames to it (docs/network.md
+// has the supported part).
 //
 // Pure functions: no sockets, no threads. What a client sends is looked at as a whole before anything is made
 // of it: its size, its nesting and the kind and range of every field that means something here are bounded.

@@ -1,4 +1,4 @@
-// The records of an MCAP file, read from bytes that nobody vouches for.
+// Records of an MCAP file, from untrusted bytes.
 //
 // Every field is taken through a bounded reader: once something did not fit, all that follows is zero, and
 // the one check at the end of a record sees it. A chunk is opened only when its claimed size is believable
@@ -243,10 +243,10 @@ static us_status decode_zstd(usi_mcap_decoder *d, usi_mcap_bytes from, uint8_t *
 
 us_status usi_mcap_decode_chunk(usi_mcap_decoder *d, const usi_mcap_chunk *chunk, usi_mcap_bytes *out_records,
                                 const char **why) {
-    // The most that a byte can stand for: lz4 lengthens a match by 255 per byte; zstd repeats one byte 128
+    // The maximum expansion of a byte: lz4 lengthens a match by 255 per byte; zstd repeats one byte 128
     // KiB long in a block of 4 bytes.
     bool is_lz4 = is_text(chunk->compression, "lz4"), is_zstd = is_text(chunk->compression, "zstd");
-    uint64_t greatest = chunk->records.length * (is_lz4    ? UINT64_C(255)
+    uint64_t max_size = chunk->records.length * (is_lz4    ? UINT64_C(255)
                                                  : is_zstd ? UINT64_C(32768)
                                                            : UINT64_C(1));
     *why = "";
@@ -258,7 +258,7 @@ us_status usi_mcap_decode_chunk(usi_mcap_decoder *d, const usi_mcap_chunk *chunk
         *why = "it claims to hold more than 512 MiB";
         return US_ERR_LIMIT;
     }
-    if (chunk->size > greatest) {
+    if (chunk->size > max_size) {
         *why = "it claims to hold more than so few bytes can";
         return US_ERR_SYNTAX;
     }

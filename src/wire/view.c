@@ -202,7 +202,7 @@ static us_status check_fields(const reader *r, const char *const fields[5]) {
         if (!is_known) {
             return us_error_set(r->err, US_ERR_NAME, NULL,
                                 "see docs/viewer-protocol.md for the fields of each op",
-                                "there is no field \"%s\" here", quote(item->string).text);
+                                "unknown field \"%s\"", quote(item->string).text);
         }
         for (const cJSON *other = item->next; other; other = other->next) {
             if (other->string && strcmp(other->string, item->string) == 0)
@@ -250,15 +250,15 @@ static us_status read_bool(const reader *r, const char *field, bool *out) {
 }
 
 // A text into the message's memory. All texts together are shorter than the message was: there is room.
-static us_status keep_text(reader *r, const cJSON *item, const char *field, size_t least, size_t most,
+static us_status copy_text(reader *r, const cJSON *item, const char *field, size_t min, size_t max,
                            const char **out) {
     if (!cJSON_IsString(item) || !item->valuestring)
         return us_error_set(r->err, US_ERR_VALUE, NULL, NULL, "\"%s\" is not a text", field);
     size_t n = strlen(item->valuestring);
-    if (n < least) return us_error_set(r->err, US_ERR_VALUE, NULL, NULL, "\"%s\" is an empty text", field);
-    if (n > most)
+    if (n < min) return us_error_set(r->err, US_ERR_VALUE, NULL, NULL, "\"%s\" is an empty text", field);
+    if (n > max)
         return us_error_set(r->err, US_ERR_LIMIT, NULL, NULL, "\"%s\" has %zu bytes, and %zu are the most",
-                            field, n, most);
+                            field, n, max);
     if (n + 1 > sizeof r->out->memory - r->used)
         return us_error_set(r->err, US_ERR_LIMIT, NULL, NULL, "the texts are too long together");
     // Escapes may have made control characters, which would break the lines in which commands are kept.
@@ -274,10 +274,10 @@ static us_status keep_text(reader *r, const cJSON *item, const char *field, size
     return US_OK;
 }
 
-static us_status read_text(reader *r, const char *field, size_t least, size_t most, const char **out) {
+static us_status read_text(reader *r, const char *field, size_t min, size_t max, const char **out) {
     const cJSON *item;
     us_status status = need(r, field, &item);
-    return status ? status : keep_text(r, item, field, least, most, out);
+    return status ? status : copy_text(r, item, field, min, max, out);
 }
 
 // ---------------------------------------------------------------- ops
@@ -317,7 +317,7 @@ static us_status read_watch(reader *r) {
             return us_error_set(r->err, US_ERR_LIMIT, NULL, "watch fewer at once",
                                 "\"values\" has more than %d names", USI_VIEW_VALUE_COUNT);
         }
-        if ((status = keep_text(r, item, "values", 1, USI_VIEW_NAME, &r->out->values[r->out->n_value])))
+        if ((status = copy_text(r, item, "values", 1, USI_VIEW_NAME, &r->out->values[r->out->n_value])))
             return status;
         r->out->n_value++;
     }
@@ -325,20 +325,20 @@ static us_status read_watch(reader *r) {
 }
 
 static us_status read_command(reader *r) {
-    const double most = 9007199254740992.0;  // 2^53: whole numbers are exact up to there
+    const double max = 9007199254740992.0;  // 2^53: whole numbers are exact up to there
     double id = 0;
-    us_status status = read_number(r, "id", -most, most, true, &id);
+    us_status status = read_number(r, "id", -max, max, true, &id);
     r->out->id = (int64_t)id;
     return status ? status : read_text(r, "text", 1, USI_VIEW_COMMAND, &r->out->text);
 }
 
 static us_status read_drive(reader *r) {
-    const double most = 1e6;  // far beyond any robot; its own limits are checked where it takes the command
+    const double max = 1e6;  // far beyond any robot; its own limits are checked where it takes the command
     us_status status =
         read_text(r, "robot", 0, USI_VIEW_NAME, &r->out->robot);  // a robot file alone is the robot ""
-    if (!status) status = read_number(r, "vx", -most, most, false, &r->out->vx);
-    if (!status) status = read_number(r, "vy", -most, most, false, &r->out->vy);
-    if (!status) status = read_number(r, "wz", -most, most, false, &r->out->wz);
+    if (!status) status = read_number(r, "vx", -max, max, false, &r->out->vx);
+    if (!status) status = read_number(r, "vy", -max, max, false, &r->out->vy);
+    if (!status) status = read_number(r, "wz", -max, max, false, &r->out->wz);
     return status;
 }
 
@@ -353,7 +353,7 @@ static us_status read_object(reader *r) {
     while (i < N_OP && strcmp(ops[i].name, op->valuestring) != 0)
         i++;
     if (i == N_OP)
-        return us_error_set(r->err, US_ERR_NAME, NULL, remedy, "there is no op \"%s\"",
+        return us_error_set(r->err, US_ERR_NAME, NULL, remedy, "unknown op \"%s\"",
                             quote(op->valuestring).text);
     us_status status = check_fields(r, ops[i].fields);
     if (status) return status;

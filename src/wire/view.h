@@ -1,4 +1,4 @@
-// What the page and the simulator say to each other (docs/viewer-protocol.md), as bytes: the frames of a
+// Messages between the page and the simulator (docs/viewer-protocol.md), as bytes: the frames of a
 // picture, and the messages of a client.
 //
 // Pure functions: no sockets, no threads. What a client sends is looked at as a whole before anything is made
@@ -58,7 +58,7 @@ uint8_t *usi_view_put_torque(uint8_t *at, float torque);
 uint8_t *usi_view_put_rut(uint8_t *at, int32_t bed, int32_t u, int32_t v, float unit,
                           const int16_t change[USI_VIEW_RUT_COLUMNS]);
 
-// The nearest float; what is beyond them becomes the greatest one.
+// The nearest float; larger values become the largest one.
 float usi_view_float(double value);
 
 // ---- messages of a client ----

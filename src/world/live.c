@@ -211,21 +211,16 @@ static us_status set_joint(usi_live *live, const usi_command *c, us_error *err) 
                   : US_OK;
 }
 
-// A motor has one fault at a time. Strength is state; a blockage is friction of the joint, which is an edit.
-static us_status set_motor(usi_live *live, const usi_command *c, const char *text, int32_t joint,
-                           int32_t drive, char *reply, size_t cap, us_error *err) {
+// A motor has one fault at a time.
+static us_status set_motor(usi_live *live, const usi_command *c, int32_t joint, int32_t drive, char *reply,
+                           size_t cap, us_error *err) {
     double share = c->fault == USI_FAULT_DEAD ? 0 : c->fault == USI_FAULT_WEAK ? c->number[0] : 1;
-    double blockage = usi_fault_blockage(live->revision->spec, c, drive),
-           before = live->revision->spec->joint[joint].blockage;
-    double share_before = 1;
-    us_status status =
-        usi_proxy_set_strength(live->proxy, live->sim, c->name, c->other, share, &share_before, err);
+    double blockage = usi_fault_blockage(live->revision->spec, c, drive);
+    us_status status = usi_proxy_set_strength(live->proxy, live->sim, c->name, c->other, share, NULL, err);
+    // What is broken has no friction.
+    if (!status && !live->revision->spec->joint[joint].is_broken)
+        status = us_sim_set_blockage(live->sim, (us_joint){joint}, blockage);
     if (status) return status;
-    if (blockage != before) status = edit(live, c, text, err);
-    if (status) {
-        usi_proxy_set_strength(live->proxy, live->sim, c->name, c->other, share_before, NULL, NULL);
-        return status;
-    }
     const char *name = live->revision->spec->joint[joint].name;
     switch (c->fault) {
     case USI_FAULT_DEAD:
@@ -244,12 +239,11 @@ static us_status set_motor(usi_live *live, const usi_command *c, const char *tex
     return US_OK;
 }
 
-static us_status set_fault(usi_live *live, const usi_command *c, const char *text, char *reply, size_t cap,
-                           us_error *err) {
+static us_status set_fault(usi_live *live, const usi_command *c, char *reply, size_t cap, us_error *err) {
     int32_t group = -1, joint = -1, drive = -1;
     us_status status = usi_fault_robot(live->revision->spec, c, &group, &joint, &drive, err);
     if (status) return status;
-    if (c->part == USI_COMPONENT_MOTOR) return set_motor(live, c, text, joint, drive, reply, cap, err);
+    if (c->part == USI_COMPONENT_MOTOR) return set_motor(live, c, joint, drive, reply, cap, err);
     usi_fault_words words = {.part = c->part, .fault = c->fault, .name = c->other, .n_number = c->n_number};
     memcpy(words.number, c->number, sizeof words.number);
     return usi_proxy_set_fault(live->proxy, live->sim, c->name, &words, reply, cap, err);
@@ -286,7 +280,7 @@ us_status usi_live_run_scripts(usi_live *live, usi_command *command, usi_script_
 }
 
 static us_status set_soil_number(us_soil *soil, const char *name, double value, us_error *err) {
-    double low = 0, high = 0, *number = us_soil_number(soil, name, &low, &high);
+    double low = 0, high = 0, *number = us_soil_parameter(soil, name, &low, &high);
     if (!number) return us_error_set(err, US_ERR_NAME, NULL, NULL, "a soil has no number \"%s\"", name);
     *number = value;
     if (value >= low && value <= high) return US_OK;
@@ -353,7 +347,7 @@ us_status usi_live_apply(usi_live *live, const usi_command *c, const char *text,
     if (c->verb == USI_VERB_JOINT) return set_joint(live, c, err);
     if (c->verb == USI_VERB_FAULT && c->part == USI_COMPONENT_JOINT)
         return break_joint(live, c, text, reply, cap, err);
-    if (c->verb == USI_VERB_FAULT) return set_fault(live, c, text, reply, cap, err);
+    if (c->verb == USI_VERB_FAULT) return set_fault(live, c, reply, cap, err);
     if (c->verb == USI_VERB_ADOPT)
         return usi_proxy_adopt(live->proxy, live->sim, c->name, &c->adopt, reply, cap, err);
     usi_target target = {-1, -1, -1, false};

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "spec/fault.h"
+#include "spec/fault_syntax.h"
 #include "spec/geometry.h"
 #include "spec/spec.h"
 #include "spec/xml.h"
@@ -324,16 +324,6 @@ double usi_fault_blockage(const us_spec *spec, const usi_command *c, int32_t dri
     return fmax(1000, 100 * fmax(spec->drive[drive].limit, spec->joint[spec->drive[drive].joint].effort));
 }
 
-static us_status block_joint(us_spec *spec, const usi_command *c, us_error *err) {
-    int32_t group = -1, joint = -1, drive = -1;
-    us_status status = usi_fault_robot(spec, c, &group, &joint, &drive, err);
-    if (!status && c->part != USI_COMPONENT_MOTOR)
-        return us_error_set(err, US_ERR_ARG, NULL, "name a motor",
-                            "a fault of \"%.100s\" does not change what the world is made of", c->name);
-    if (!status) spec->joint[joint].blockage = usi_fault_blockage(spec, c, drive);
-    return status;
-}
-
 // Of a link and all that joints hold on it.
 static double mass_of(const us_spec *spec, int32_t link) {
     double mass = spec->link[link].inertia.mass;
@@ -397,7 +387,8 @@ us_status usi_spec_edit(us_spec *spec, const usi_command *c, us_error *err) {
     case USI_VERB_LOWER:
         return move_object(spec, c, err);
     case USI_VERB_FAULT:
-        return c->part == USI_COMPONENT_JOINT ? break_joint(spec, c, err) : block_joint(spec, c, err);
+        if (c->part == USI_COMPONENT_JOINT) return break_joint(spec, c, err);
+    // fall through
     default:
         return us_error_set(err, US_ERR_ARG, NULL, "write add, remove, move, raise, lower or fault",
                             "the command does not change what the world is made of");

@@ -123,7 +123,7 @@ static void replay_refuses_what_is_no_recording(void **state) {
     static const char *const cases[][2] = {
         {"replay text.mcap", "remedy:"},
         {"replay missing.mcap", "missing.mcap"},
-        {"replay some.mcap --rate fast", "is no pace"},
+        {"replay some.mcap --rate fast", "invalid pace"},
         {"replay some.mcap --set a=1", "add --verify"},
         {"replay some.mcap --verify --rate 2", "mean nothing"},
         {"replay some.mcap --topics /k10/odmo", "did you mean /k10/odom?"},

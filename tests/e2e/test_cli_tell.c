@@ -271,7 +271,7 @@ static void a_port_that_was_asked_for_is_not_exchanged_for_another(void **state)
     close(listener);
     outcome b = run("run pendulum.xml --port 70000");
     assert_int_equal(b.code, 2);
-    assert_has(b.err, "is no port");
+    assert_has(b.err, "invalid port");
     outcome c = run("run pendulum.xml --headless --address 0.0.0.0");
     assert_int_equal(c.code, 2);
     assert_has(c.err, "--headless");

@@ -86,8 +86,8 @@ static void wrong_use_of_options_is_refused(void **state) {
         {"run pendulum.xml --time nan", "is not a number"},
         {"run pendulum.xml --time 1 --time 2", "given twice"},
         {"run pendulum.xml --quiet=yes", "takes no value"},
-        {"run pendulum.xml --rate fast", "is no pace"},
-        {"run pendulum.xml --rate 0", "is no pace"},
+        {"run pendulum.xml --rate fast", "invalid pace"},
+        {"run pendulum.xml --rate 0", "invalid pace"},
         {"run pendulum.xml --every 2", "no file is named"},
         {"run pendulum.xml --csv a.csv --every 0", "below 1"},
         {"run pendulum.xml --csv a.csv --csv-rate 0", "not above 0"},
@@ -99,7 +99,7 @@ static void wrong_use_of_options_is_refused(void **state) {
         {"eval pendulum.xml --gravity 1,2", "not three numbers"},
         {"bench chain-0", "not a chain"},
         {"bench arm --steps 0", "out of range"},
-        {"bench arm --integrator leapfrog", "no integrator"},
+        {"bench arm --integrator leapfrog", "unknown integrator"},
         {"check missing.xml", "missing.xml"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -198,12 +198,12 @@ static void datagrams_beyond_the_rate_are_dropped_and_told_but_a_stop_is_taken(v
 static void a_silent_sender_of_datagrams_is_forgotten(void **state) {
     (void)state;
     usi_motor_server_def def = rig_def();
-    def.forget_timeout = 0.1;
+    def.idle_timeout = 0.1;
     rig_start(&def, true);
     rig_peer *p = rig_open(SOCK_DGRAM);
     rig_say(p, "MSTP;");
     rig_expect(p, "MACKMSTP");
-    RIG_WAIT_UNTIL(RIG_COUNT(n_forgotten) == 1);
+    RIG_WAIT_UNTIL(RIG_COUNT(n_expired) == 1);
     assert_int_equal(RIG_COUNT(n_udp), 0);
     rig_say(p, "MSTP;");
     rig_expect(p, "MACKMSTP");

@@ -118,7 +118,7 @@ static void strangers_get_no_answer_until_they_send_a_good_command(void **state)
     rig_say(p, "who is there?;");
     rig_say(p, "MPWRNONE1;");
     rig_say(p, "MSTP");
-    RIG_WAIT_UNTIL(RIG_COUNT(n_stranger) == 3);
+    RIG_WAIT_UNTIL(RIG_COUNT(n_unknown_sender) == 3);
     rig_say(p, "rubbish;MSTP;cut off");
     // The first answer is to this datagram; from now on it is told what is wrong.
     rig_expect(p, "MNAKrubbish,keyword");
@@ -173,7 +173,7 @@ static void sixty_four_clients_get_their_own_answers_and_the_next_is_turned_away
     rig_say(late, "MSTP;");
     rig_expect(late, "MNAK,full");
     rig_close(late);
-    assert_int_equal(RIG_COUNT(n_turned_away), 2);
+    assert_int_equal(RIG_COUNT(n_rejected), 2);
 
     rig_answer_all();
     for (int i = 0; i < N; i++) {
@@ -224,7 +224,7 @@ static void a_storm_of_connections_leaves_nothing_behind(void **state) {
         if (i % 2) setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
         close(fd);
     }
-    RIG_WAIT_UNTIL(RIG_COUNT(n_tcp) == 0 && RIG_COUNT(n_joined) + RIG_COUNT(n_turned_away) >= 250);
+    RIG_WAIT_UNTIL(RIG_COUNT(n_tcp) == 0 && RIG_COUNT(n_joined) + RIG_COUNT(n_rejected) >= 250);
     rig_peer *p = rig_open(SOCK_STREAM);
     rig_say(p, "MSTPARM1;");
     rig_expect(p, "MACKMSTPARM1");
@@ -351,7 +351,7 @@ static void settings_that_make_no_server_are_refused(void **state) {
     REFUSED(message_rate, 0, US_ERR_VALUE);
     REFUSED(byte_rate, -1, US_ERR_VALUE);
     REFUSED(stall_timeout, INFINITY, US_ERR_VALUE);
-    REFUSED(forget_timeout, 0, US_ERR_VALUE);
+    REFUSED(idle_timeout, 0, US_ERR_VALUE);
     REFUSED(n_motor, -1, US_ERR_VALUE);
     REFUSED(motors, NULL, US_ERR_ARG);
     REFUSED(address, NULL, US_ERR_ARG);

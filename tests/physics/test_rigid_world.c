@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "contact/world.h"
+#include "contact/contact_world.h"
 #include "contact_crowd.h"
 #include "sim/sim.h"
 

@@ -105,7 +105,7 @@ static void a_map_of_one_number_everywhere_is_the_uniform_soil_to_the_bit(void *
     static strip strips[N_NUMBER];
     us_soil_map_def maps[N_NUMBER];
     for (int i = 0; i < N_NUMBER; i++) {
-        fill(&strips[i], 9, 0, 9, *us_soil_number(&sand, numbers[i], NULL, NULL));
+        fill(&strips[i], 9, 0, 9, *us_soil_parameter(&sand, numbers[i], NULL, NULL));
         maps[i] = strip_map(&strips[i], numbers[i], 9, 0.7);
     }
     soil_world plain = soil_text(rig_text("type=\"plane\"", "<soil like=\"dry_sand\"/>"), NULL);
@@ -162,8 +162,8 @@ static void on_either_side_of_a_step_the_wheel_is_as_in_that_soil_alone(void **s
     enum { N = 100 };
     // Samples 5 cm apart, half a sample off the middle: the numbers change from x = -0.025 to 0.025 m.
     for (int i = 0; i < N_NUMBER; i++) {
-        fill(&strips[i], N, 0, N / 2, *us_soil_number(&sand, numbers[i], NULL, NULL));
-        fill(&strips[i], N, N / 2, N, *us_soil_number(&clay, numbers[i], NULL, NULL));
+        fill(&strips[i], N, 0, N / 2, *us_soil_parameter(&sand, numbers[i], NULL, NULL));
+        fill(&strips[i], N, N / 2, N, *us_soil_parameter(&clay, numbers[i], NULL, NULL));
         maps[i] = strip_map(&strips[i], numbers[i], N, 0.05);
     }
     soil_world w = soil_text_maps(rig_text("type=\"plane\"", "<soil like=\"lunar\"/>"), maps, N_NUMBER);
@@ -299,7 +299,7 @@ static void a_random_layer_is_felt_as_the_law_says(void **state) {
         // The load of this moment: hub and lift hang in a damped rail.
         us_soil_contact soil_contact = soil_sunk(&w, "rig/wheel");
         double is = soil_contact.sinkage,
-               law = us_soil_carry(&soil, &wheel, (us_soil_load){0, 9.81}, 6.5 * 9.81, 0.2, 0);
+               law = us_soil_wheel_sinkage(&soil, &wheel, (us_soil_history){0, 9.81}, 6.5 * 9.81, 0.2, 0);
         worst = fmax(worst, fabs(is - law) / law);
         mean_is += is / N;
         mean_law += law / N;

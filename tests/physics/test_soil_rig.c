@@ -88,8 +88,8 @@ static void expect_formulas(soil_world *w, const us_soil_wheel *wheel, double lo
                             double angle) {
     us_soil soil;
     assert_int_equal(us_sim_get_soil(w->sim, soil_material(w, "sand"), &soil), US_OK);
-    double h = us_soil_carry(&soil, wheel, (us_soil_load){0, 9.81}, load, slip, angle);
-    us_wheel_force f = us_soil_press(&soil, wheel, (us_soil_load){0, 9.81}, h, slip, angle);
+    double h = us_soil_wheel_sinkage(&soil, wheel, (us_soil_history){0, 9.81}, load, slip, angle);
+    us_wheel_force f = us_soil_wheel_force(&soil, wheel, (us_soil_history){0, 9.81}, h, slip, angle);
     us_soil_contact k = soil_sunk(w, "rig/wheel");
     printf("    %5.2f at %2.0f deg: sinkage %.4f mm (%.4f), pull %.4f N (%.4f), moment %.5f N m (%.5f)\n",
            slip, angle / DEGREE, 1e3 * k.sinkage, 1e3 * h, k.force.x, f.fx, k.moment, f.moment);

@@ -139,7 +139,7 @@ static void check_parts(const us_mesh *mesh, const parts *p, double max_error) {
                     }
                     us_vec3 x = us_vec3_add(a, us_vec3_add(us_vec3_scale(u, e), us_vec3_scale(v, g)));
                     double d = usi_mesh_nearest(mesh, x).distance;
-                    if (d > found && !usi_mesh_holds(mesh, x)) found = d;
+                    if (d > found && !usi_mesh_contains(mesh, x)) found = d;
                 }
             }
         }
@@ -153,7 +153,7 @@ static void check_parts(const us_mesh *mesh, const parts *p, double max_error) {
     for (uint64_t s = 0; s < 4000; s++) {
         us_vec3 x = us_vec3_make(random_in(3, s, low.x, high.x), random_in(4, s, low.y, high.y),
                                  random_in(5, s, low.z, high.z));
-        if (!usi_mesh_holds(mesh, x)) continue;
+        if (!usi_mesh_contains(mesh, x)) continue;
         inside++;
         bool is_held = false;
         for (int32_t i = 0; i < p->n && !is_held; i++)

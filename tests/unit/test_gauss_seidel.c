@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "contact/contact.h"
-#include "contact/law.h"
+#include "contact/contact__law.h"
 
 enum { MAX_BODY = 64, MAX_BLOCK = 400 };
 

@@ -347,8 +347,8 @@ static void a_picture_is_lit_from_the_north_west(void **state) {
     us_site_import_def def = of(&file);
     us_site *site = import_site(&def, fresh("roof"), NULL);
     us_error err = {0};
-    assert_int_equal(us_site_picture(site, "roof.png", &err), US_OK);
-    assert_int_equal(us_site_picture(site, "roof.tif/roof.png", &err), US_ERR_IO);
+    assert_int_equal(us_site_write_hillshade(site, "roof.png", &err), US_OK);
+    assert_int_equal(us_site_write_hillshade(site, "roof.tif/roof.png", &err), US_ERR_IO);
     assert_string_equal(err.file, "roof.tif/roof.png");
     us_site_close(site);
     GDALDatasetH png = GDALOpen("roof.png", GA_ReadOnly);

@@ -27,7 +27,7 @@ typedef struct box {
     usi_deformable bed;
     uint32_t slot[TILES];
     usi_deformable_tile tile[TILES + 1];
-    usi_deformable_spot spot[TILES + 1];
+    usi_deformable_tile_info spot[TILES + 1];
     uint32_t ring[CAP], wait[CAP];
 } box;
 static box boxes[2];
@@ -51,7 +51,7 @@ static usi_deformable *fresh(box *b, uint32_t cap) {
 }
 
 static int32_t change_at(const usi_deformable *bed, int32_t x, int32_t y) {
-    return usi_deformable_change(bed, usi_deformable_at(bed, x, y));
+    return usi_deformable_change(bed, usi_deformable_column(bed, x, y));
 }
 
 static int64_t volume(const usi_deformable *bed) {
@@ -244,11 +244,11 @@ static void a_plate_leaves_its_print_and_a_rim(void **state) {
     int32_t to[36];
     for (int i = 0; i < 36; i++)
         to[i] = -10000;
-    usi_deformable_pressing p = usi_deformable_press(bed, 30, 30, 36, 36, to, 0.25);
+    usi_deformable_pressed_volume p = usi_deformable_press(bed, 30, 30, 36, 36, to, 0.25);
     assert_true(p.n_pressed == 36 * 10000 && p.n_risen == p.n_pressed - p.n_pressed / 4);
     assert_true(volume(bed) == -p.n_pressed / 4);
-    assert_true(usi_deformable_pressed(bed, usi_deformable_at(bed, 33, 33)) == 1000 &&
-                usi_deformable_pressed(bed, usi_deformable_at(bed, 29, 33)) == 0);
+    assert_true(usi_deformable_pressed(bed, usi_deformable_column(bed, 33, 33)) == 1000 &&
+                usi_deformable_pressed(bed, usi_deformable_column(bed, 29, 33)) == 0);
     usi_deformable_settle(bed, &sand, INT64_MAX);
     // The print stays where it is flatter than repose; the rim round it is higher than before.
     assert_true(change_at(bed, 33, 33) == -10000 && usi_deformable_height(bed, 29, 33) > 0);
@@ -278,7 +278,7 @@ static void soil_does_not_flow_under_a_body_until_it_has_left(void **state) {
     for (int y = 30; y < 40; y++) {
         for (int x = 30; x < 40; x++) {
             usi_deformable_uncover(bed, x, y);
-            usi_deformable_wake(bed, x, y);
+            usi_deformable_activate(bed, x, y);
         }
     }
     int64_t before = volume(bed);
@@ -322,7 +322,7 @@ static void a_bed_has_no_more_tiles_than_it_has_memory_for(void **state) {
     usi_deformable_add(bed, 70, 70, 1000);
     usi_deformable_cover(bed, 70, 10);
     assert_true(bed->n_tile == 1 && change_at(bed, 70, 70) == 0 && volume(bed) == 1000 &&
-                usi_deformable_flag(bed, usi_deformable_at(bed, 70, 10)) == 0);
+                usi_deformable_flag(bed, usi_deformable_column(bed, 70, 10)) == 0);
     // At its border it is as at the border of the bed.
     for (int y = 10; y < 50; y++)
         usi_deformable_add(bed, 63, y, 100000);
@@ -355,7 +355,7 @@ static void spikes_of_one_column_are_rounded_off(void **state) {
     usi_deformable_add(bed, 40, 40, 34000);  // flatter than repose to every side
     usi_deformable_settle(bed, &sand, INT64_MAX);
     assert_true(change_at(bed, 40, 40) == 34000);
-    usi_deformable_wake(bed, 40, 40);
+    usi_deformable_activate(bed, 40, 40);
     usi_deformable_settle(bed, &law, INT64_MAX);
     assert_true(usi_deformable_height(bed, 40, 40) < 0.034 && volume(bed) == 34000);
     assert_true(usi_deformable_settle(bed, &law, INT64_MAX) == 0);
@@ -435,7 +435,7 @@ static void rock_stands_as_steep_as_it_is_and_what_lies_on_it_flows(void **state
     // A heap on the brink, and the whole edge woken.
     usi_deformable_add(bed, N / 2 - 1, N / 2, 200000);
     for (int y = 0; y < N; y++)
-        usi_deformable_wake(bed, N / 2 - 1, y);
+        usi_deformable_activate(bed, N / 2 - 1, y);
     usi_deformable_settle(bed, &law, INT64_MAX);
     int64_t below = 0;
     for (int y = 0; y < N; y++) {
@@ -449,7 +449,7 @@ static void rock_stands_as_steep_as_it_is_and_what_lies_on_it_flows(void **state
     bed = fresh(&boxes[1], CAP);
     bed->ground = wall;
     for (int y = 0; y < N; y++)
-        usi_deformable_wake(bed, N / 2 - 1, y);
+        usi_deformable_activate(bed, N / 2 - 1, y);
     usi_deformable_settle(bed, &sand, INT64_MAX);
     assert_true(change_at(bed, N / 2 - 1, N / 2) < -100000);
 }

@@ -21,7 +21,7 @@ static us_soil fjs1(us_soil_lateral lateral) {
 }
 static const us_soil_wheel small = {.radius = 0.09, .width = 0.11};
 static const us_soil_wheel large = {.radius = 0.2, .width = 0.15};
-static const us_soil_load earth = {.gravity = 9.81};
+static const us_soil_history earth = {.gravity = 9.81};
 
 // Within half a unit of the last digit that the table prints, and a millionth for the quadrature.
 static void expect(const char *what, double value, double table, double half_digit) {
@@ -38,7 +38,7 @@ static void expect_exact(const char *what, double value, double exact) {
 static void one_state_has_the_forces_of_converged_quadrature(void **state) {
     (void)state;
     us_soil soil = fjs1(US_LATERAL_ISHIGAMI);
-    us_wheel_force f = us_soil_press(&soil, &small, earth, 0.015, 0.3, 15 * DEG);
+    us_wheel_force f = us_soil_wheel_force(&soil, &small, earth, 0.015, 0.3, 15 * DEG);
     expect_exact("Fx", f.fx, 10.70539766);
     expect_exact("Fy shear", f.fy_shear, 21.06228221);
     expect_exact("Fb", f.fy_bulldoze, 4.677985);
@@ -46,7 +46,7 @@ static void one_state_has_the_forces_of_converged_quadrature(void **state) {
     expect_exact("M", f.moment, 1.45239500);
     // One modulus for both directions.
     soil.lateral = US_LATERAL_ISOTROPIC;
-    f = us_soil_press(&soil, &small, earth, 0.015, 0.3, 15 * DEG);
+    f = us_soil_wheel_force(&soil, &small, earth, 0.015, 0.3, 15 * DEG);
     expect_exact("isotropic Fx", f.fx, 10.2955582);
     expect_exact("isotropic Fy", f.fy_shear, 8.5799575);
     expect_exact("isotropic Fz", f.fz, 61.2694863);
@@ -81,7 +81,7 @@ static void a_given_sinkage_gives_the_forces_of_the_table(void **state) {
     us_soil soil = fjs1(US_LATERAL_ISHIGAMI);
     for (int i = 0; i < 5; i++) {
         for (int j = 0; j < 4; j++) {
-            us_wheel_force f = us_soil_press(&soil, &small, earth, 0.015, slips[i], angles[j] * DEG);
+            us_wheel_force f = us_soil_wheel_force(&soil, &small, earth, 0.015, slips[i], angles[j] * DEG);
             const double *t = table[i][j];
             expect("Fx", f.fx, t[0], 5e-5);
             expect("Fy", f.fy_shear, t[1], 5e-5);
@@ -134,8 +134,8 @@ static void a_given_load_gives_the_sinkage_of_the_table(void **state) {
     us_soil soil = fjs1(US_LATERAL_ISHIGAMI);
     for (int i = 0; i < 8; i++) {
         for (int j = 0; j < 4; j++) {
-            double h = us_soil_carry(&soil, &small, earth, 64.68, slips[i], angles[j] * DEG);
-            us_wheel_force f = us_soil_press(&soil, &small, earth, h, slips[i], angles[j] * DEG);
+            double h = us_soil_wheel_sinkage(&soil, &small, earth, 64.68, slips[i], angles[j] * DEG);
+            us_wheel_force f = us_soil_wheel_force(&soil, &small, earth, h, slips[i], angles[j] * DEG);
             const double *t = table[i][j];
             expect("sinkage", 1000 * h, t[0], 5e-4);
             expect("Fx", f.fx, t[1], 5e-4);
@@ -161,8 +161,8 @@ static void dry_sand_and_mars_have_the_forces_of_their_tables(void **state) {
                                      {0.6, 25.148, 35.667, 16.2761}, {0.8, 26.376, 40.591, 17.8342}};
     us_soil soil = dry_sand();
     for (size_t i = 0; i < sizeof sand / sizeof sand[0]; i++) {
-        double h = us_soil_carry(&soil, &large, earth, 200, sand[i][0], 0);
-        us_wheel_force f = us_soil_press(&soil, &large, earth, h, sand[i][0], 0);
+        double h = us_soil_wheel_sinkage(&soil, &large, earth, 200, sand[i][0], 0);
+        us_wheel_force f = us_soil_wheel_force(&soil, &large, earth, h, sand[i][0], 0);
         expect("sinkage", 1000 * h, sand[i][1], 5e-4);
         expect("Fx", f.fx, sand[i][2], 5e-4);
         expect("M", f.moment, sand[i][3], 5e-5);
@@ -170,8 +170,8 @@ static void dry_sand_and_mars_have_the_forces_of_their_tables(void **state) {
     static const double across[][3] = {
         {0, 53.668, 6.650}, {0.2, 43.953, 6.855}, {0.4, 34.104, 7.195}, {0.8, 12.456, 8.329}};
     for (size_t i = 0; i < sizeof across / sizeof across[0]; i++) {
-        double h = us_soil_carry(&soil, &large, earth, 200, across[i][0], 15 * DEG);
-        us_wheel_force f = us_soil_press(&soil, &large, earth, h, across[i][0], 15 * DEG);
+        double h = us_soil_wheel_sinkage(&soil, &large, earth, 200, across[i][0], 15 * DEG);
+        us_wheel_force f = us_soil_wheel_force(&soil, &large, earth, h, across[i][0], 15 * DEG);
         expect("Fy", f.fy_shear, across[i][1], 5e-4);
         expect("Fb", f.fy_bulldoze, across[i][2], 5e-4);
     }
@@ -185,9 +185,9 @@ static void dry_sand_and_mars_have_the_forces_of_their_tables(void **state) {
     soil.lateral = US_LATERAL_ISHIGAMI;
     const us_soil_wheel rover = {.radius = 0.13, .width = 0.16};
     for (size_t i = 0; i < sizeof mars / sizeof mars[0]; i++) {
-        us_soil_load load = {.gravity = 3.72};
-        double h = us_soil_carry(&soil, &rover, load, 108, mars[i][0], 0);
-        us_wheel_force f = us_soil_press(&soil, &rover, load, h, mars[i][0], 0);
+        us_soil_history load = {.gravity = 3.72};
+        double h = us_soil_wheel_sinkage(&soil, &rover, load, 108, mars[i][0], 0);
+        us_wheel_force f = us_soil_wheel_force(&soil, &rover, load, h, mars[i][0], 0);
         expect("sinkage", 1000 * h, mars[i][1], 5e-4);
         expect("Fx", f.fx, mars[i][2], 5e-4);
         expect("M", f.moment, mars[i][3], 5e-5);
@@ -201,8 +201,8 @@ static double climb(const us_soil *soil, const us_soil_wheel *wheel, double weig
     double low = 0, high = 0.97;
     for (int i = 0; i < 60; i++) {
         double s = i == 0 ? high : 0.5 * (low + high);
-        double h = us_soil_carry(soil, wheel, earth, weight * cos(slope), s, 0);
-        us_wheel_force f = us_soil_press(soil, wheel, earth, h, s, 0);
+        double h = us_soil_wheel_sinkage(soil, wheel, earth, weight * cos(slope), s, 0);
+        us_wheel_force f = us_soil_wheel_force(soil, wheel, earth, h, s, 0);
         *out_h = h;
         *out_moment = f.moment;
         if (i == 0 && f.fx < weight * sin(slope)) return NAN;
@@ -242,7 +242,7 @@ static void without_friction_the_closed_forms_come_out(void **state) {
     us_soil soil = fjs1(US_LATERAL_ISHIGAMI);
     soil.cohesion = soil.friction_angle = soil.peak_angle = soil.peak_angle_slip = soil.exit_ratio = 0;
     double h = 0.02, k = soil.kc / small.width + soil.kphi, entry = acos(1 - h / small.radius);
-    us_wheel_force f = us_soil_press(&soil, &small, earth, h, 0, 0);
+    us_wheel_force f = us_soil_wheel_force(&soil, &small, earth, h, 0, 0);
     expect_exact("compaction resistance", f.fx, -small.width * k * h * h / 2);
     expect_exact("the same as printed", f.fx, -18.1820);
     expect_exact("load", f.fz,
@@ -250,16 +250,16 @@ static void without_friction_the_closed_forms_come_out(void **state) {
     expect_exact("the same as printed", f.fz, 70.253428);
     // Any exponent: the resistance is the work of pressing a strip.
     soil.n = 1.3;
-    f = us_soil_press(&soil, &small, earth, h, 0, 0);
+    f = us_soil_wheel_force(&soil, &small, earth, h, 0, 0);
     expect_exact("compaction resistance", f.fx, -small.width * k * pow(h, 2.3) / 2.3);
 }
 
 static void the_force_grows_with_sinkage_as_published(void **state) {
     (void)state;
     us_soil soil = fjs1(US_LATERAL_ISHIGAMI);
-    double h = us_soil_carry(&soil, &small, earth, 64.68, 0, 0), d = 1e-6;
-    double slope = (us_soil_press(&soil, &small, earth, h + d, 0, 0).fz -
-                    us_soil_press(&soil, &small, earth, h - d, 0, 0).fz) /
+    double h = us_soil_wheel_sinkage(&soil, &small, earth, 64.68, 0, 0), d = 1e-6;
+    double slope = (us_soil_wheel_force(&soil, &small, earth, h + d, 0, 0).fz -
+                    us_soil_wheel_force(&soil, &small, earth, h - d, 0, 0).fz) /
                    (2 * d);
     // Printed with one digit behind the point.
     if (fabs(slope - 6410.1) > 0.1) fail_msg("dFz/dh %.3f", slope);
@@ -276,16 +276,16 @@ static void every_state_loses_energy_and_mirrors(void **state) {
         us_soil soil;
         assert_true(us_soil_get(i % 10, NULL, &soil, NULL));
         soil.lateral = i & 1 ? US_LATERAL_ISHIGAMI : US_LATERAL_ISOTROPIC;
-        us_soil_load load = {.gravity = 9.81, .pressed = i % 3 == 0 ? uniform(&counter, 0, 0.04) : 0};
+        us_soil_history load = {.gravity = 9.81, .pressed = i % 3 == 0 ? uniform(&counter, 0, 0.04) : 0};
         double h = uniform(&counter, 1e-4, 0.4 * small.radius), v = uniform(&counter, -1, 1),
                vy = uniform(&counter, -1, 1), w = uniform(&counter, -1, 1) / small.radius;
-        us_wheel_reaction a = us_soil_react(&soil, &small, load, h, v, vy, w);
+        us_wheel_reaction a = us_soil_wheel_reaction(&soil, &small, load, h, v, vy, w);
         double power = a.moment.y * w - a.force.x * v - a.force.y * vy;
         // Lost power is not negative; rounding of sums of some 1e3 W.
         if (!(power >= -1e-9 * (1 + fabs(a.force.z))))
             fail_msg("gains %g W at v %g %g w %g h %g soil %d", -power, v, vy, w, h, i % 10);
-        us_wheel_reaction b = us_soil_react(&soil, &small, load, h, -v, vy, -w),
-                          c = us_soil_react(&soil, &small, load, h, v, -vy, w);
+        us_wheel_reaction b = us_soil_wheel_reaction(&soil, &small, load, h, -v, vy, -w),
+                          c = us_soil_wheel_reaction(&soil, &small, load, h, v, -vy, w);
         assert_true(b.force.x == -a.force.x && b.force.z == a.force.z && b.moment.y == -a.moment.y &&
                     b.force.y == a.force.y);
         assert_true(c.force.x == a.force.x && c.force.z == a.force.z && c.moment.y == a.moment.y &&
@@ -299,11 +299,11 @@ static void a_wheel_that_slides_back_while_it_turns_forward_has_no_jump_in_its_f
     (void)state;
     us_soil soil = fjs1(US_LATERAL_ISOTROPIC);
     const double spin = 0.3 / small.radius;
-    us_wheel_reaction before = us_soil_react(&soil, &small, earth, 0.015, 0.01, 0, spin);
+    us_wheel_reaction before = us_soil_wheel_reaction(&soil, &small, earth, 0.015, 0.01, 0, spin);
     double first = before.force.x;
     for (int i = 1; i <= 400; i++) {
         double v = 0.01 - 0.001 * i;  // from slow climbing through the spot to faster than the rim
-        us_wheel_reaction a = us_soil_react(&soil, &small, earth, 0.015, v, 0, spin);
+        us_wheel_reaction a = us_soil_wheel_reaction(&soil, &small, earth, 0.015, v, 0, spin);
         // All in all the force changes by 60 N over 0.3 m/s: 0.2 N in a step, half of it more where the
         // slopes are steepest.
         if (!(fabs(a.force.x - before.force.x) < 0.5))
@@ -317,9 +317,9 @@ static void a_wheel_that_slides_back_while_it_turns_forward_has_no_jump_in_its_f
 static void pull_and_moment_grow_with_slip_and_the_side_gives_way(void **state) {
     (void)state;
     us_soil soil = fjs1(US_LATERAL_ISHIGAMI);
-    us_wheel_force before = us_soil_press(&soil, &small, earth, 0.015, 0, 0.2);
+    us_wheel_force before = us_soil_wheel_force(&soil, &small, earth, 0.015, 0, 0.2);
     for (int i = 1; i <= 98; i++) {
-        us_wheel_force f = us_soil_press(&soil, &small, earth, 0.015, 0.01 * i, 0.2);
+        us_wheel_force f = us_soil_wheel_force(&soil, &small, earth, 0.015, 0.01 * i, 0.2);
         assert_true(f.fx > before.fx && f.moment > before.moment && f.fy_shear < before.fy_shear &&
                     f.fz < before.fz);
         before = f;
@@ -329,24 +329,24 @@ static void pull_and_moment_grow_with_slip_and_the_side_gives_way(void **state) 
 static void no_sinkage_no_force_and_deep_sinkage_is_told(void **state) {
     (void)state;
     us_soil soil = us_soil_default();
-    us_wheel_force none = us_soil_press(&soil, &small, earth, 0, 0.5, 0.1),
-                   thin = us_soil_press(&soil, &small, earth, 1e-12, 0.5, 0.1);
+    us_wheel_force none = us_soil_wheel_force(&soil, &small, earth, 0, 0.5, 0.1),
+                   thin = us_soil_wheel_force(&soil, &small, earth, 1e-12, 0.5, 0.1);
     assert_true(none.fx == 0 && none.fz == 0 && none.moment == 0);
     // Continuous: of a wheel that touches by a picometre, cohesion alone on 0.4 mm^2.
     assert_true(fabs(thin.fx) < 1e-3 && fabs(thin.fz) < 1e-3);
-    us_wheel_force deep = us_soil_press(&soil, &small, earth, 0.2, 0.5, 0.1);
+    us_wheel_force deep = us_soil_wheel_force(&soil, &small, earth, 0.2, 0.5, 0.1);
     assert_true(deep.is_buried && isfinite(deep.fz) && isfinite(deep.moment));
-    assert_true(isnan(us_soil_carry(&soil, &small, earth, 1e9, 0, 0)));
+    assert_true(isnan(us_soil_wheel_sinkage(&soil, &small, earth, 1e9, 0, 0)));
 }
 
 static void a_second_wheel_in_the_rut_sinks_hardly_deeper(void **state) {
     (void)state;
     us_soil soil = us_soil_default();
-    double first = us_soil_carry(&soil, &large, earth, 200, 0.1, 0);
-    us_soil_load rut = {.gravity = 9.81, .pressed = first};
-    double lies = us_soil_rut(&soil, large.width, first);
+    double first = us_soil_wheel_sinkage(&soil, &large, earth, 200, 0.1, 0);
+    us_soil_history rut = {.gravity = 9.81, .pressed = first};
+    double lies = us_soil_rut_depth(&soil, large.width, first);
     assert_true(lies > 0 && lies < first);
-    double second = lies + us_soil_carry(&soil, &large, rut, 200, 0.1, 0);
+    double second = lies + us_soil_wheel_sinkage(&soil, &large, rut, 200, 0.1, 0);
     // The stress of the second pass rises along the steep line and carries on a shorter arc: a little deeper,
     // not a second time as deep.
     if (!(second > 0.9 * first && second < 1.3 * first))
@@ -354,7 +354,7 @@ static void a_second_wheel_in_the_rut_sinks_hardly_deeper(void **state) {
     // Reloading lies on the unloading line: at the depth pressed before it has the stress of then.
     us_soil plate = soil;
     plate.cohesion = plate.friction_angle = 0;
-    us_wheel_force again = us_soil_press(&plate, &large, rut, first - lies, 0, 0);
+    us_wheel_force again = us_soil_wheel_force(&plate, &large, rut, first - lies, 0, 0);
     double k = soil.kc / large.width + soil.kphi;
     expect_exact("stress at the depth pressed before", k * pow(first, soil.n),
                  (soil.unload + soil.unload_depth * first) * (first - lies));
@@ -365,14 +365,14 @@ static void grousers_pull_more(void **state) {
     (void)state;
     us_soil soil = fjs1(US_LATERAL_ISOTROPIC);
     us_soil_wheel wheel = small;
-    double plain = us_soil_press(&soil, &wheel, earth, 0.015, 0.3, 0).fx;
+    double plain = us_soil_wheel_force(&soil, &wheel, earth, 0.015, 0.3, 0).fx;
     wheel.grouser_height = 0.01;
     wheel.n_grouser = 12;
-    assert_true(us_soil_radius(&wheel) == small.radius + 0.005);
-    double some = us_soil_press(&soil, &wheel, earth, 0.015, 0.3, 0).fx;
+    assert_true(us_soil_wheel_radius(&wheel) == small.radius + 0.005);
+    double some = us_soil_wheel_force(&soil, &wheel, earth, 0.015, 0.3, 0).fx;
     wheel.n_grouser = 24;
-    assert_true(us_soil_radius(&wheel) == small.radius + 0.01);
-    double many = us_soil_press(&soil, &wheel, earth, 0.015, 0.3, 0).fx;
+    assert_true(us_soil_wheel_radius(&wheel) == small.radius + 0.01);
+    double many = us_soil_wheel_force(&soil, &wheel, earth, 0.015, 0.3, 0).fx;
     assert_true(plain < some && some < many);
 }
 
@@ -392,13 +392,13 @@ static void the_library_is_sound_and_bad_soils_are_named(void **state) {
     assert_true(n >= 9);
     assert_false(us_soil_find("custard", &soil));
     soil = us_soil_default();
-    *us_soil_number(&soil, "n", NULL, NULL) = 7;
+    *us_soil_parameter(&soil, "n", NULL, NULL) = 7;
     assert_int_equal(us_soil_check(&soil, &err), US_ERR_VALUE);
     assert_non_null(strstr(err.message, "n of the soil is 7"));
     soil = us_soil_default();
     soil.critical_angle = 0.1;
     assert_int_equal(us_soil_check(&soil, &err), US_ERR_VALUE);
-    assert_null(us_soil_number(&soil, "colour", NULL, NULL));
+    assert_null(us_soil_parameter(&soil, "colour", NULL, NULL));
 }
 
 // What the solver is told of how the shear falls as the rim goes faster over the soil is how the shear does
@@ -425,8 +425,8 @@ static void the_slope_of_the_rows_is_that_of_the_force_at_a_few_millimetres_per_
         usi_soil_law(&contacts, &next, &k, &seen, 0, memory, &law);
         double d = 0.01 * v, shear[2];
         for (int side = 0; side < 2; side++)
-            shear[side] = us_soil_react_faded(soil, &small, earth, k.sinkage, k.vx + (side ? d : -d), 0,
-                                              k.spin, k.blend)
+            shear[side] = us_soil_wheel_reaction_faded(soil, &small, earth, k.sinkage, k.vx + (side ? d : -d),
+                                                       0, k.spin, k.blend)
                               .moment.y /
                           r;
         double slope = (shear[0] - shear[1]) / (2 * d);

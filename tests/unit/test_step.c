@@ -65,7 +65,9 @@ static void stages_have_names(void **state) {
     for (int i = 0; i < US_STAGE_COUNT; i++)
         assert_true(us_stage_name((us_stage)i)[0] != '?');
     assert_string_equal(us_stage_name(US_STAGE_COMMAND), "command");
+    assert_string_equal(us_stage_name(US_STAGE_ACTUATE), "actuate");
     assert_string_equal(us_stage_name(US_STAGE_COMMIT), "commit");
+    assert_string_equal(us_stage_name(US_STAGE_MORPH), "morph");
     assert_string_equal(us_stage_name(US_STAGE_COUNT), "?");
     assert_string_equal(us_stage_name((us_stage)-1), "?");
 }

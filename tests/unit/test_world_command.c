@@ -157,7 +157,7 @@ static void every_number_of_a_soil_has_a_key(void **state) {
     const double *seen[USI_SOIL_KEYS];
     for (int32_t i = 0; i < USI_SOIL_KEYS; i++) {
         char text[80];
-        seen[i] = us_soil_number(&soil, usi_soil_key_name(i), NULL, NULL);
+        seen[i] = us_soil_parameter(&soil, usi_soil_key_name(i), NULL, NULL);
         assert_non_null(seen[i]);
         for (int32_t k = 0; k < i; k++)
             assert_ptr_not_equal(seen[i], seen[k]);

@@ -1,0 +1,121 @@
+// What Newton's method and its matrix share: one island's unknowns, rows and work space.
+#ifndef USI_CONTACT_CONTACT_NEWTON_H
+#define USI_CONTACT_CONTACT_NEWTON_H
+
+#include "contact/contact__parts.h"
+
+// Blocks one after another between the same two bodies: where their products go in the matrix.
+typedef struct usi_run {
+    int32_t first, end;
+    int32_t a, b;               // units; -1: the world
+    bool is_free;               // no tree on either side
+    double *aa, *bb, *ab, *ba;  // NULL: none
+} usi_run;
+
+// The structure of an island's matrix: it holds as long as the same bodies touch.
+typedef struct usi_layout {
+    void *memory;  // USI_LAYOUT_BYTES
+    usi_sparse *sparse;
+    usi_run *run;
+    int32_t n_unit, n_run;  // n_unit 0: none yet
+} usi_layout;
+
+// Room for twelve free bodies with some thirty pairs: of larger islands nothing is kept.
+enum { USI_LAYOUT_BYTES = 32768 };
+
+struct usi_six;  // contact__sparse_kernel.h
+
+typedef struct usi_problem {
+    usi_contacts *c;
+    usi_island *s;
+    const usi_contact_input *push;
+    bool has_moved;   // the iterate is not where the step starts
+    bool is_exact;    // friction of the iterate's own normal impulses, otherwise of the lagged radii
+    bool is_free;     // all units are free bodies: unit i is body i
+    double weight;    // N s, squared over mass: what gravity gives in a step
+    double inv_mass;  // 1/kg, of the heaviest
+    double load;      // the same with all else that acts on the joints, whatever the velocity
+    int32_t n_unit, n_var;
+    int32_t *unit_start;  // n_unit + 1: first variable of each unit
+    int32_t *size;        // n_unit: how many it has
+    usi_sparse *sparse;
+    double
+        *lone;  // of a free body by itself, or of a free root: the matrix, by columns, and the inverse pivots
+    bool is_clear;  // the sparse matrix is all zero
+    usi_run *run;
+    int32_t n_run;
+    double *r, *x;    // n_var: residual, Newton step
+    double *G;        // 9 per block
+    usi_v4 *force;    // per body: impulse about O, two vectors
+    usi_v4 *step;     // per body: change of twist about O, two vectors
+    usi_v4 *columns;  // room for the columns of two sides
+    int32_t *hit;     // where there are trees: the bodies that blocks act on, and all free ones
+    int32_t n_hit;
+    // Of a tree that touches the world alone:
+    struct usi_six *made;  // n_var: inertia and contacts of each node
+    bool *is_there;        // n_var: whether a node has any
+    double *coupled;  // n_var + 1 per coupling: what the factors make of its row, and one over its own pivot
+    bool is_solved;   // step_v is what the factors, without couplings, make of the residual
+    double slope;     // of the potential at the start of the Newton step
+    char *at, *end;   // what is left of the work space
+    double smooth0, smooth1;  // slope of the smooth part along the step, and its change
+    usi_free *body;
+    usi_block *block;
+    double *u, *du;
+    uint8_t *hold;  // per block: taken as sticking, whatever its limit
+    bool holds;     // some are
+} usi_problem;
+
+static inline bool usi_unit_is_free(const usi_problem *p, int32_t unit) {
+    return p->c->model->tree[p->c->islands.members[p->s->first_tree + unit]].is_free_body;
+}
+static inline bool usi_is_lone(const usi_problem *p) { return p->is_free && p->n_unit == 1; }
+static inline const usi_tree *usi_unit_tree(const usi_problem *p, int32_t unit) {
+    return &p->c->model->tree[p->c->islands.members[p->s->first_tree + unit]];
+}
+static inline const usi_collision_body *usi_body_collision_body(const usi_problem *p, int32_t body) {
+    return &p->c->collide.collision_body[p->c->islands.collision_body_of[p->s->first_body + body]];
+}
+
+// Couplings of the island: rows over several joints that hold exactly up to the same compliance as loops.
+static inline bool usi_coupling_in(const usi_problem *p, const usi_coupling *k) {
+    return &p->c->islands.island[p->c->islands.tree[p->c->model->node[k->v[0]].tree].island] == p->s &&
+           p->c->islands.tree[p->c->model->node[k->v[0]].tree].island >= 0;
+}
+static inline double usi_coupling_stiffness(const usi_problem *p) { return 1e6 * p->s->most_mass; }
+
+static inline usi_v4 usi_origin_shift(const usi_problem *p, int32_t t) {
+    return p->s->O - p->c->dyn->origin[t];
+}
+
+static inline usi_row usi_row_pack(usi_v4 w, usi_v4 v) {
+    return (usi_row){__builtin_shufflevector(w, v, 0, 1, 2, 4),
+                     __builtin_shufflevector(v, usi_v4_zero(), 1, 2, 4, 5)};
+}
+
+// A piece of the work space.
+static inline void *usi_take(char **at, size_t bytes) {
+    void *memory = *at;
+    *at += (bytes + 63) / 64 * 64;
+    return memory;
+}
+
+// The nodes of a tree's free root; none where it has no such root.
+static inline usi_span usi_free_root(const us_model *m, usi_span tree) {
+    return (usi_span){tree.first, m->node[tree.first].kind == USI_NODE_FREE ? tree.first + 6 : tree.first};
+}
+
+// branch.c: factors of the matrix of a tree that touches only the world, in c->solve.branch and p->lone, and
+// solutions with them. p->made (overwritten) has what stands at each node, inertia and contacts, where
+// p->is_there; c->solve.diag acts along the joints. False when a pivot is 0.
+bool usi_branch_factor(usi_problem *p, usi_span span);
+void usi_branch_solve(usi_problem *p, usi_span span, double *x);
+void usi_branch_solve_two(usi_problem *p, usi_span span, double *x, double *y);
+
+// matrix.c: the factors of the matrix for the slopes in p->G. False when a pivot is 0 or there is no room for
+// the matrix.
+bool usi_newton_matrix(usi_problem *p);
+// With the last factors from the residual in p->r to the Newton step, in p->x (and step_v of the trees).
+void usi_newton_step(usi_problem *p);
+
+#endif

@@ -1,0 +1,389 @@
+// Contact in a world that steps: which shapes touch, what they remember, and the velocities at the end of the
+// step.
+//
+//     collide     frames of all links with shapes; boxes; pairs; contact points with what they remember
+//     (collide.c)
+//                 and before that the ground under the boxes, where it is paged in (residency.c)
+//     islands     trees that hang together through contacts (island.c) rows        points to blocks, by the
+//     interaction models                                            (rows.c) solve       Newton (newton.c),
+//     Gauss-Seidel, or rigid (rigid_island.c), island by island, in any order, on any thread remember    what
+//     the points keep for the next step                                                 (rows.c)
+#ifndef USI_CONTACT_CONTACT_WORLD_H
+#define USI_CONTACT_CONTACT_WORLD_H
+
+#include "actuate/actuate.h"
+#include "base/pool.h"
+#include "contact/contact.h"
+#include "dyn/dyn.h"
+#include "geom/broad.h"
+#include "understudy/soil.h"
+
+// ---------------------------------------------------------------- memory: part of the state
+
+// A pair of shapes that touched: its points, and the relative pose at which they were found. While that has
+// changed by next to nothing, the points are the same ones on both bodies, and only their gaps are measured
+// again.
+typedef struct usi_touch {
+    us_pose X_AB;            // node frames
+    int32_t geom_a, geom_b;  // A is the one that does not roll
+    int32_t first, n;        // anchors
+    int32_t material;        // of A, here: a ground has regions
+    int32_t reserved;        // 0
+} usi_touch;
+
+// What a contact point remembers. Vectors are in the frame of A's node, p_B in that of B's.
+typedef struct usi_anchor {
+    us_vec3 p_A, p_B, normal;
+    us_vec3 xi;    // m, elastic tangential deflection
+    us_vec3 hold;  // m, the point of A that the tangential spring ties to p_B
+    us_vec3 turn;  // rad, elastic deflection of the torsional and rolling rows
+    us_vec3 g;     // N s, impulse on A
+    uint64_t feature;
+    double memory[US_TOUCH_MEMORY];  // of the interaction model
+    double stiffness, damping;       // N/m, N s/m: of the tangential spring
+    int32_t is_sliding;
+    int32_t is_kept;  // the step kept the velocities of the one before: they balanced
+} usi_anchor;
+
+// X(type, name, count, unit, about): fields of the state.
+#define USI_CONTACT_STATE_FIELDS(X)                                                             \
+    X(int32_t, n_touch, 1, "1", "pairs of shapes that touch")                                   \
+    X(int32_t, n_anchor, 1, "1", "contact points")                                              \
+    X(usi_touch, touch, max_contact, "", "the pairs, sorted by shapes")                         \
+    X(usi_anchor, anchor, max_contact, "", "what each contact point remembers")                 \
+    X(us_pair_values, pair, n_pair, "", "how materials touch: may be changed while running")    \
+    X(int32_t, parted, n_loose, "1", "pairs that a broken joint held: 1 once they were apart")  \
+    X(us_soil, soil, n_soil, "", "what each material is as soil: may be changed while running") \
+    X(int32_t, region, n_region, "1", "the material of each region: may be changed while running")
+
+typedef struct usi_contact_state {
+#define CONTACT_STATE(type, name, count, unit, about) type *name;
+    USI_CONTACT_STATE_FIELDS(CONTACT_STATE)
+#undef CONTACT_STATE
+} usi_contact_state;
+
+// ---------------------------------------------------------------- scratch
+
+// A link that carries shapes (0 is the world), in this step.
+typedef struct usi_collision_body {
+    us_pose X_WN;              // with has_turn; in any case where there are loops
+    usi_v4 X, Y, Z, p;         // columns of R_WN, position in the world
+    usi_v4 w, v;               // twist at p
+    double speed, spin;        // their lengths
+    int32_t node, tree, body;  // body: its place in its island's list
+    int32_t first_geom, end_geom;
+    bool has_turn;  // X_WN is known, and not only these columns
+} usi_collision_body;
+
+// Where a carrier was when the boxes of its shapes were grown.
+typedef struct usi_stay {
+    usi_v4 X, Y, Z, p;
+    double speed, spin;
+    double far, room;  // m: greatest distance of a point of its shapes, least that a box was grown by
+} usi_stay;
+
+// The sums over the lanes of three vectors, in lanes 0 to 2; what lane 3 holds means nothing.
+static inline usi_v4 usi_three_sums(usi_v4 x, usi_v4 y, usi_v4 z) {
+    usi_v4 xy = __builtin_shufflevector(x, y, 0, 4, 2, 6) + __builtin_shufflevector(x, y, 1, 5, 3, 7);
+    usi_v4 zz = z + __builtin_shufflevector(z, z, 1, 0, 3, 2);
+    return __builtin_shufflevector(xy, zz, 0, 1, 4, 5) + __builtin_shufflevector(xy, zz, 2, 3, 6, 7);
+}
+
+// The same of four.
+static inline usi_v4 usi_vec3x4_sums(usi_v4 x, usi_v4 y, usi_v4 z, usi_v4 w) {
+    usi_v4 xy = __builtin_shufflevector(x, y, 0, 4, 2, 6) + __builtin_shufflevector(x, y, 1, 5, 3, 7);
+    usi_v4 zw = __builtin_shufflevector(z, w, 0, 4, 2, 6) + __builtin_shufflevector(z, w, 1, 5, 3, 7);
+    return __builtin_shufflevector(xy, zw, 0, 1, 4, 5) + __builtin_shufflevector(xy, zw, 2, 3, 6, 7);
+}
+
+// Vectors between the world's axes and a link's.
+static inline us_vec3 usi_to_local(const usi_collision_body *k, usi_v4 p) {
+    return usi_v4_vec3(usi_three_sums(k->X * p, k->Y * p, k->Z * p));
+}
+static inline usi_v4 usi_to_world(const usi_collision_body *k, us_vec3 p) {
+    return usi_v4_columns_of(k->X, k->Y, k->Z, p);
+}
+
+// The same for the first link of a pair, which mostly is the world.
+static inline us_vec3 usi_to_A(const usi_collision_body *A, usi_v4 p) {
+    return A->node < 0 ? usi_v4_vec3(p) : usi_to_local(A, p);
+}
+// Of a vector of an anchor: something follows each.
+static inline usi_v4 usi_from_A(const usi_collision_body *A, const us_vec3 *p) {
+    return A->node < 0 ? usi_v4_load3(p) : usi_to_world(A, *p);
+}
+
+// A contact point of this step.
+typedef struct usi_point_now {
+    usi_v4 p, n;      // m, in the world: half way between the surfaces; from B to A
+    usi_v4 p_A, p_B;  // on the surfaces
+    double gap;
+    int32_t touch;  // of this step
+    int32_t old;    // anchor of the last step; -1: new
+    uint64_t feature;
+    int32_t soil_contact;  // what it is in soil; -1: not in soil
+    bool is_same;          // the last step's point of both bodies
+    bool is_tied;          // with the last step's spring between them
+    bool may_press;        // in this step; otherwise it has rows only if the solve without it goes through it
+} usi_point_now;
+
+// Something in soil, in this step.
+typedef struct usi_soil_contact {
+    usi_v4 hub, up, ahead,
+        left;  // wheels: m, in the world; unit vectors: the soil's normal, the heading, the axle
+    us_soil_wheel wheel;
+    us_soil_history load;
+    us_wheel_reaction reaction;  // wheels
+    double sinkage;              // m, below the surface that is there
+    double vx, vy, spin;         // m/s, rad/s: wheels
+    double way;                  // wheels: 1 or -1, where the soil lies that it meets
+    double blend;                // wheels: 1 rolls, 0 rests
+    double drag[2];              // N s/m, how the shear along and across falls with the rim's speed
+    double radius, area;         // feet: m of a ball, or else m^2
+    double strip;                // feet: m, a ball that is half a capsule has so much of its straight part
+    double force, stiffness;     // N, N/m, along the normal stress's resultant
+    int32_t is_wheel, is_curved, point, geom, ground, material;  // is_curved: feet that are no balls
+    int32_t slip_block;                                          // of the island's blocks; -1: none
+} usi_soil_contact;
+
+// An island: trees first_tree .. and points first_point .. in the sorted lists.
+typedef struct usi_island {
+    int32_t first_tree, n_tree;
+    int32_t first_body, n_body;  // carriers that move, as usi_free
+    int32_t first_block, n_block;
+    int32_t first_point, n_point;
+    double load;  // N
+    double least_mass, most_mass;
+    usi_v4 O;      // m
+    int32_t kind;  // usi_island_kind
+    int32_t n_iteration;
+    bool was_kept;            // the last step's velocities were those before it, for all points
+    bool failed, is_lagged;   // could not be solved; needed its second method: lagged friction, or sweeps in
+                              // place of the direct rigid solver
+    int32_t refused;          // 1 + the interaction model that gave no usable law; 0: none
+    int32_t n_impact;         // points with restitution
+    int32_t n_skipped;        // points without rows: they do not press
+    bool is_again;            // solved again, with points that the first solve went through
+    int32_t round;            // of impact.c
+    double share, low, high;  // of the restitution: that of the rows; between which two the right one lies
+    double low_work, high_work;
+} usi_island;
+
+typedef enum usi_island_kind {
+    USI_ISLAND_BRANCH,
+    USI_ISLAND_BLOCKS,
+    USI_ISLAND_GAUSS_SEIDEL,
+    USI_ISLAND_RIGID
+} usi_island_kind;
+
+// A pair that touched when islands were found, and what of it holds as long as they do.
+typedef struct usi_grouped {
+    int32_t geom_a, geom_b;
+    int32_t n;                                   // points
+    bool may_press;                              // some of them
+    int32_t collision_body_a, collision_body_b;  // whose the shapes are
+    int32_t material_b;
+    double mass;  // kg, of both against each other
+    double push;  // m/s, how fast an overlap is pushed apart at most
+} usi_grouped;
+
+// What the solve of one tree starts from and leaves.
+typedef struct usi_tree_now {
+    int32_t island;    // -1: nothing touches it
+    int32_t variable;  // first of its variables within the island
+} usi_tree_now;
+
+// Six numbers, a twist or a force (w | v), as rows of a six by six matrix lie: the first four, and two and
+// two zeros.
+typedef struct usi_row {
+    usi_v4 a, b;
+} usi_row;
+
+// What is kept of a joint that was eliminated, see branch.c.
+typedef struct usi_branch {
+    usi_row S, U, V;
+    usi_row sum[2];  // of two solutions: forces on the way inwards, twists on the way outwards
+    double inv_d;
+} usi_branch;
+
+// Inputs of a step's solve that come from outside.
+typedef struct usi_contact_input {
+    const double *q, *v;             // state at the start
+    const double *a;                 // mean acceleration of the last step
+    const double *torque;            // n_v or NULL
+    const us_wrench *wrench;         // n_body or NULL
+    const usi_actuation *actuation;  // what acts on the joints
+    double *drive_effort;            // out: of touched trees
+    double *out_q, *out_v;           // next state: written for touched trees
+} usi_contact_input;
+
+// Who moves a tree, where one world is spread over several processes (sim/ghost.c). A ghost belongs to
+// another process. One that is still takes no part in the step: nothing touches it and nothing moves it. One
+// that is awake moves and touches as any tree.
+typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
+
+// One struct per stage, in the order of a step: each is written by its stage alone, and read by those below
+// it. X(type, name, count, unit, about)
+
+// collide.c, soil.c, residency.c. Reads q, v, and the touches and anchors of the state.
+#define USI_COLLIDE_FIELDS(X)                                                                            \
+    X(usi_collision_body, collision_body, n_collision_body, "", "links with shapes: pose and velocity")  \
+    X(us_aabb, box, n_geom, "m", "boxes of the shapes in this step")                                     \
+    X(double, grow, n_geom, "m", "how far outside a shape contact is looked for")                        \
+    X(usi_broad_box, fat, n_geom, "m", "boxes grown so that pairs last for many steps")                  \
+    X(usi_stay, stay, n_collision_body, "", "where the links were then")                                 \
+    X(bool, is_near, n_geom, "", "whether a shape is in one of the pairs")                               \
+    X(usi_broad_pair, near, max_pair, "", "pairs of grown boxes")                                        \
+    X(us_vec3, apart, max_pair, "1", "a direction along which a near pair was last seen apart; 0: none") \
+    X(usi_broad_pair, near_before, max_pair, "", "the pairs of the grown boxes before these")            \
+    X(us_vec3, apart_before, max_pair, "1", "their directions")                                          \
+    X(double, ceiling, max_pair, "m",                                                                    \
+      "of a near pair of a shape and a height field: no surface under the grown box is above this")      \
+    X(usi_touch, touch_now, max_contact + 1, "", "pairs that touch in this step")                        \
+    X(usi_point_now, point, max_contact, "", "contact points of this step")                              \
+    X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")      \
+    X(usi_soil_contact, soil_contact, max_sunk, "", "what is in soil")                                   \
+    X(us_soil, soil_here, max_soil_here, "",                                                             \
+      "what the soil under each of these is like, where it varies over its ground")
+
+// island.c. Reads which pairs touch, and where the links are.
+#define USI_ISLANDS_FIELDS(X)                                                              \
+    X(int32_t, touch_tree, max_contact, "", "by which tree each belongs to an island")     \
+    X(bool, may_press, max_contact, "", "whether a point of each may press in this step")  \
+    X(usi_grouped, grouped, max_contact, "", "the pairs that the islands were found from") \
+    X(int32_t, order, max_contact, "", "points sorted by island")                          \
+    X(usi_tree_now, tree, n_tree, "", "which island a tree belongs to")                    \
+    X(int32_t, root, n_tree, "", "union-find")                                             \
+    X(int32_t, members, n_tree, "", "trees sorted by island")                              \
+    X(usi_island, island, n_tree, "", "islands")                                           \
+    X(int32_t, collision_body_of, n_collision_body + n_tree, "", "whose they are")
+
+// rows.c. Reads points, islands, and the anchors of the state. The solvers write g, radius and press.
+#define USI_ROWS_FIELDS(X) X(usi_block, block, max_block, "", "rows of the islands")
+
+// free.c, newton.c, matrix.c, branch.c, gauss_seidel.c, rigid_island.c, impact.c. Reads rows, islands and
+// links. What comes out of it is in body, u, and in g of the rows. To remember it rows.c reads all, and
+// writes the state alone.
+#define USI_SOLVE_FIELDS(X)                                                     \
+    X(usi_free, body, n_collision_body + n_tree, "", "bodies of the islands")   \
+    X(double, u, 3 * max_block, "m/s", "velocities of the rows")                \
+    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")  \
+    X(usi_branch, branch, n_node, "", "factors of a tree's matrix")             \
+    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                 \
+    X(double, residual, n_pad, "N m s", "what is left of the momentum balance") \
+    X(double, delta, n_pad, "rad/s", "change of the joint velocities")
+
+// joints.c, for the solve. Reads q, v, commands.
+#define USI_JOINTS_FIELDS(X)                                               \
+    X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")    \
+    X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")        \
+    X(double, step_v, n_pad, "rad/s", "the Newton step")                   \
+    X(double, push, n_pad, "N m s", "impulse of bias, torques and weight") \
+    X(double, inertia, n_pad, "kg m2", "diagonal of the mass matrix")      \
+    X(double, inv_pivot, n_pad, "1/(kg m2)", "one over it")                \
+    X(double, turn, n_pad, "rad", "displacement of the step")
+
+#define USI_CONTACT_ARRAY(type, name, count, unit, about) type *name;
+typedef struct usi_collide_scratch {
+    int32_t n_near, n_touch, n_point, n_soil_contact;
+    bool is_fat_valid;  // near holds the pairs of fat
+    bool has_ceiling;   // some of them have one
+    USI_COLLIDE_FIELDS(USI_CONTACT_ARRAY)
+} usi_collide_scratch;
+typedef struct usi_islands_scratch {
+    int32_t n_island;
+    int32_t n_grouped;  // -1: the islands are not to be kept
+    bool has_idle;      // some pairs are near each other, and in no island
+    USI_ISLANDS_FIELDS(USI_CONTACT_ARRAY)
+} usi_islands_scratch;
+typedef struct usi_rows_scratch {
+    struct usi_pair_now *pair;  // one per thread: the last pair that rows.c has seen in the step
+    USI_ROWS_FIELDS(USI_CONTACT_ARRAY)
+} usi_rows_scratch;
+typedef struct usi_solve_scratch {
+    void **work;  // one work space per thread, for the sparse and rigid solvers
+    size_t work_size;
+    // n_layout: matrix.c keeps that of the island whose first tree it is from step to step
+    struct usi_layout *layout;
+    int32_t n_layout;
+    USI_SOLVE_FIELDS(USI_CONTACT_ARRAY)
+} usi_solve_scratch;
+
+typedef struct usi_residency usi_residency;
+
+typedef struct usi_contacts {
+    const us_model *model;
+    us_dyn *dyn;
+    usi_pool *pool;
+    usi_broad *broad;
+    us_allocator allocator;
+    usi_arena fixed;             // what is made once
+    struct usi_deformable *bed;  // of the model's beds, which belong to the sim; NULL: it has none
+    bool is_trial;               // a robot is put down: wheels have no slip, and hold on to nothing
+    const uint8_t *ghost;        // n_tree of usi_ghost; NULL: all are our own
+    const bool *pushed;  // n_tree: a contact that another process solves touches it in this step; NULL: none
+    void *block_memory;
+    size_t block_size;
+    int32_t n_collision_body, n_geom;
+    int32_t max_contact, max_pair, max_block;
+    bool has_joints, has_free;                   // some tree is not a free body; some is
+    const usi_actuation *actuation;              // of the step that is solved
+    int32_t *coupling_start, *coupling_of_tree;  // by the tree of the first term
+    int32_t *body_start, *body_of_tree;
+    usi_v4 (*inv_inertia)[3];  // per tree, of free bodies: columns of the inverse inertia about the centre of
+                               // mass, in node axes
+    double *tree_mass;
+    double fall_speed;                  // m/s, what gravity gives in a step
+    usi_collision_body *fixed_carrier;  // what of the carriers never changes
+    int32_t *carrier_of;                // of each shape
+    int32_t *carrier_start;             // n_tree + 1: carriers of each tree
+    int32_t *loop_carrier;              // two per loop
+    int32_t *inwards;  // n_node: the nodes of each tree, but those of a free root at its beginning from the
+                       // deepest inwards
+    double *far;       // m, greatest distance of a shape's points from its node's origin
+    bool *is_plain;    // shapes whose axes are their node's
+    int64_t n_solve, n_iteration, n_fallback;  // since create, for benchmarks
+    int32_t error_count;       // contacts, or pairs that are near, for which there was no room
+    bool is_pair_error;        // they were pairs
+    usi_residency *residency;  // n_footing: ground that is paged in (residency.c)
+    int32_t n_footing;
+    bool is_residency_error;  // some of it could not be had: residency_error
+    us_error residency_error;
+    int32_t lone;  // a tree's number + 1: only what touches it is found (sim/settle.c); 0: everything
+    usi_collide_scratch collide;
+    usi_islands_scratch islands;
+    usi_rows_scratch rows;
+    usi_solve_scratch solve;
+    USI_JOINTS_FIELDS(USI_CONTACT_ARRAY)
+} usi_contacts;
+
+// A point's own block, that of its turning, and in soil that of a wheel's slip.
+static inline int32_t usi_blocks_of_point(const us_model *m) { return m->n_soil > 0 ? 3 : 2; }
+
+// The arrays of the scratch: as usi_model_fields.
+int32_t usi_contacts_fields(const usi_contacts *c, usi_field *out, int32_t cap, size_t *out_size);
+us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, const us_allocator *allocator,
+                              usi_contacts **out);
+void usi_contacts_destroy(usi_contacts *c);  // NULL is allowed
+void usi_contacts_poison(usi_contacts *c);
+
+// Finds what touches at (q, v), and which loose pairs of the model still overlap. US_ERR_LIMIT: more contact
+// points than the state has room for (error_count says how many). With is_residency_error: ground that is
+// needed cannot be had.
+us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const double *q, const double *v);
+// Groups touched trees; needs usi_collide. tree[t].island is -1 for trees that nothing touches.
+void usi_find_islands(usi_contacts *c);
+// Solves all islands: velocities, positions and efforts of touched trees, and what the contacts remember, go
+// to push->out_* and next. Returns false when an island could not be solved.
+bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contact_state *next,
+                       const usi_contact_input *push);
+
+// The box around each tree's shapes at (q, v), grown by `lead` s of its motion and `more` m; one without
+// shapes gets an inverted one. Ghosts that are still included. Overwrites the links' frames.
+void usi_contacts_reach(usi_contacts *c, const double *q, const double *v, double lead, double more,
+                        us_aabb *out_box);
+// After usi_solve_islands: adds what our own trees gave to the ghosts that they touched in this step, as
+// forces at the links' origins; and marks these links, also where the force is 0. Both n_body.
+void usi_contacts_pushes(const usi_contacts *c, us_wrench *out_wrench, bool *out_is_touched);
+
+#endif

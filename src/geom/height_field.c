@@ -1,0 +1,121 @@
+// Height fields: a rectangle of samples, copied. Those of a site: height_field_site.c.
+#include "geom/geom.h"
+
+static us_status check_field(const double *heights, int32_t n_x, int32_t n_y, double dx, double dy,
+                             us_error *err) {
+    if (n_x < 2 || n_y < 2) {
+        return us_error_set(err, US_ERR_VALUE, NULL, "use at least 2 samples each way",
+                            "a height field of %d by %d samples has no cell", (int)n_x, (int)n_y);
+    }
+    // Cells and their two triangles are numbered by 32-bit integers.
+    if ((int64_t)n_x * n_y > INT32_MAX / 2) {
+        return us_error_set(err, US_ERR_LIMIT, NULL, "split it into several fields",
+                            "a height field of %d by %d samples is too large", (int)n_x, (int)n_y);
+    }
+    if (!(isfinite(dx) && isfinite(dy) && dx > 0 && dy > 0)) {
+        return us_error_set(err, US_ERR_VALUE, NULL, "use a spacing above 0, finite",
+                            "the spacing of a height field is %g by %g", dx, dy);
+    }
+    for (size_t i = 0; i < (size_t)n_x * (size_t)n_y; i++) {
+        if (!isfinite(heights[i])) {
+            return us_error_set(err, US_ERR_VALUE, NULL, "fill the hole from its neighbours",
+                                "the height of sample (%zu, %zu) is not finite", i % (size_t)n_x,
+                                i / (size_t)n_x);
+        }
+    }
+    return US_OK;
+}
+
+// Minimum and maximum height of each tile of cells.
+static void find_extremes(us_height_field *f, int32_t n_tile_y) {
+    for (int32_t t = 0; t < f->n_tile_x * n_tile_y; t++) {
+        int32_t i0 = t % f->n_tile_x * USI_FIELD_TILE, j0 = t / f->n_tile_x * USI_FIELD_TILE;
+        double low = INFINITY, high = -INFINITY;
+        for (int32_t j = j0; j <= j0 + USI_FIELD_TILE && j < f->n_y; j++) {
+            for (int32_t i = i0; i <= i0 + USI_FIELD_TILE && i < f->n_x; i++) {
+                double h = f->height[(size_t)j * (size_t)f->n_x + (size_t)i];
+                low = fmin(low, h);
+                high = fmax(high, h);
+            }
+        }
+        f->tile[t][0] = low;
+        f->tile[t][1] = high;
+    }
+}
+
+us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y, double dx, double dy,
+                                 const us_allocator *allocator, us_height_field **out_field, us_error *err) {
+    if (!heights || !out_field)
+        return us_error_set(err, US_ERR_ARG, NULL, "give heights and a place for the result",
+                            "an argument is NULL");
+    us_status status = check_field(heights, n_x, n_y, dx, dy, err);
+    if (status) return status;
+
+    // One block holds the struct and both arrays.
+    us_allocator a = allocator ? *allocator : us_allocator_default();
+    size_t n = (size_t)n_x * (size_t)n_y, bytes = sizeof(us_height_field),
+           at = usi_carve(&bytes, n, sizeof(double));
+    int32_t n_tile_x = (n_x - 2) / USI_FIELD_TILE + 1, n_tile_y = (n_y - 2) / USI_FIELD_TILE + 1;
+    size_t at_tile = usi_carve(&bytes, (size_t)n_tile_x * (size_t)n_tile_y, 2 * sizeof(double));
+    us_height_field *f = usi_alloc(&a, bytes, USI_ALIGN);
+    if (!f)
+        return us_error_set(err, US_ERR_MEMORY, NULL, NULL,
+                            "no memory for a height field of %d by %d samples", (int)n_x, (int)n_y);
+    *f = (us_height_field){.allocator = a,
+                           .bytes = bytes,
+                           .n_x = n_x,
+                           .n_y = n_y,
+                           .dx = dx,
+                           .dy = dy,
+                           .low = heights[0],
+                           .high = heights[0],
+                           .n_tile_x = n_tile_x};
+    f->height = (double *)((char *)f + at);
+    f->tile = (double(*)[2])(void *)((char *)f + at_tile);
+
+    for (size_t i = 0; i < n; i++) {
+        f->height[i] = heights[i];
+        f->low = fmin(f->low, heights[i]);
+        f->high = fmax(f->high, heights[i]);
+    }
+    find_extremes(f, n_tile_y);
+    *out_field = f;
+    return US_OK;
+}
+
+// The cells of one axis that lie between two coordinates: false when there are none.
+static bool cells_between(double x0, double x1, double spacing, int32_t n, int32_t *out_first,
+                          int32_t *out_last) {
+    double half = 0.5 * (n - 1), a = x0 / spacing + half, b = x1 / spacing + half;
+    if (!(b >= 0 && a <= n - 1)) return false;
+    *out_first = a > 0 ? (a < n - 2 ? (int32_t)a : n - 2) : 0;
+    *out_last = b < n - 2 ? (int32_t)b : n - 2;
+    return true;
+}
+
+double usi_field_top(const us_height_field *f, double x0, double y0, double x1, double y1) {
+    int32_t i0, i1, j0, j1;
+    double top = -INFINITY;
+    if (!cells_between(x0, x1, f->dx, f->n_x, &i0, &i1) || !cells_between(y0, y1, f->dy, f->n_y, &j0, &j1))
+        return top;
+    for (int32_t v = j0 / USI_FIELD_TILE; v <= j1 / USI_FIELD_TILE; v++) {
+        for (int32_t u = i0 / USI_FIELD_TILE; u <= i1 / USI_FIELD_TILE; u++) {
+            if (f->tile[(size_t)v * (size_t)f->n_tile_x + (size_t)u][1] <= top) continue;
+            int32_t a = u * USI_FIELD_TILE, b = v * USI_FIELD_TILE, end_i = a + USI_FIELD_TILE,
+                    end_j = b + USI_FIELD_TILE;
+            for (int32_t j = b > j0 ? b : j0; j <= (end_j < j1 + 1 ? end_j : j1 + 1); j++) {
+                const double *row = f->height + (size_t)j * (size_t)f->n_x;
+                for (int32_t i = a > i0 ? a : i0; i <= (end_i < i1 + 1 ? end_i : i1 + 1); i++)
+                    top = row[i] > top ? row[i] : top;
+            }
+        }
+    }
+    return top;
+}
+
+void us_height_field_destroy(us_height_field *field) {
+    if (!field) return;
+    us_allocator a = field->allocator;
+    usi_pager_destroy(field->pager);
+    usi_release(&a, field, field->bytes, USI_ALIGN);
+}

@@ -1,0 +1,53 @@
+// What touches in a step, and what it does: the calls of the contact solver, with errors that name the tick.
+#include "sim/sim.h"
+
+// Waits for ground that is paged in.
+us_status usi_find_contacts(us_sim *s) {
+    if (!s->contacts) return US_OK;
+    us_status status = usi_deformables_check(s);
+    if (status) return status;
+    status = usi_collide(s->contacts, &s->now.contact, s->now.q, s->now.v);
+    if (status && s->contacts->is_residency_error) {
+        const us_error *why = &s->contacts->residency_error;
+        us_place place = {why->file[0] ? why->file : NULL, 0, 0, NULL};
+        return us_error_set(&s->error, status, &place, why->remedy, "tick %lld, stage collide: %.400s",
+                            (long long)s->now.tick[0], why->message);
+    }
+    if (status == US_ERR_LIMIT) {
+        const usi_contacts *c = s->contacts;
+        return us_error_set(&s->error, status, NULL, "give the world a larger max-contact",
+                            "tick %lld, stage collide: %d %s, and room for %d", (long long)s->now.tick[0],
+                            c->error_count,
+                            c->is_pair_error ? "pairs of shapes are near each other" : "contact points",
+                            c->is_pair_error ? c->max_pair : c->max_contact);
+    }
+    if (status) return usi_diverged(s, "collide", NULL);
+    for (int32_t i = 0; i < s->model->n_loose; i++)
+        s->next.contact.parted[i] |= !s->contacts->collide.overlap[i];
+    usi_find_islands(s->contacts);
+    return US_OK;
+}
+
+us_status usi_solve_contacts(us_sim *s, const us_command *c) {
+    if (!s->contacts) return US_OK;
+    const usi_actuation actuation = usi_actuation_of(s);
+    const usi_contact_input push = {.q = s->now.q,
+                                    .v = s->now.v,
+                                    .a = s->now.a,
+                                    .torque = c ? c->torque : NULL,
+                                    .wrench = c ? c->wrench : NULL,
+                                    .actuation = &actuation,
+                                    .drive_effort = s->next.drive_effort,
+                                    .out_q = s->end_q,
+                                    .out_v = s->end_v};
+    if (usi_solve_islands(s->contacts, &s->now.contact, &s->next.contact, &push)) return US_OK;
+    for (int32_t i = 0; i < s->contacts->islands.n_island; i++) {
+        int32_t model = s->contacts->islands.island[i].refused - 1;
+        if (model < 0) continue;
+        return us_error_set(&s->error, US_ERR_VALUE, NULL,
+                            "check the model's parameters in its <pair>, and what it answers",
+                            "tick %lld, stage contact: the interaction model \"%s\" gave no usable law",
+                            (long long)s->now.tick[0], s->model->interaction[model].name);
+    }
+    return usi_diverged(s, "contact", NULL);
+}

@@ -1,0 +1,79 @@
+// Which joint and drive of a robot a fault is about.
+#include "spec/fault_syntax.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "spec/spec.h"
+#include "spec/xml.h"
+
+static bool has_one_coordinate(const us_joint_def *j) {
+    return us_joint_type_n_v(j->type) == 1 && us_joint_type_n_q(j->type) == 1;
+}
+
+static bool has_drive(const us_spec *spec, int32_t joint, int32_t *out_drive) {
+    for (int32_t i = 0; i < spec->n_drive; i++) {
+        if (spec->drive[i].joint != joint) continue;
+        *out_drive = i;
+        return true;
+    }
+    return false;
+}
+
+// Full names begin with the robot's.
+static const char *own_name(const us_spec *spec, int32_t group, const us_joint_def *j) {
+    const char *name = spec->group[group].name;
+    size_t n = name && name[0] ? strlen(name) + 1 : 0;
+    return strlen(j->name) > n ? j->name + n : NULL;
+}
+
+us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_words *words, int32_t *out_joint,
+                         int32_t *out_drive, us_error *err) {
+    *out_joint = *out_drive = -1;
+    if (!usi_fault_component_is_named(words->part)) return US_OK;
+    bool is_motor = words->part == USI_COMPONENT_MOTOR;
+    usi_guess guess = usi_guess_start(words->name);
+    char list[300] = "";
+    for (int32_t i = 0; i < spec->n_joint; i++) {
+        const us_joint_def *j = &spec->joint[i];
+        const char *name = j->group == group ? own_name(spec, group, j) : NULL;
+        int32_t drive = -1;
+        bool is_driven = has_drive(spec, i, &drive);
+        if (!name || !(is_motor                             ? is_driven
+                       : words->part == USI_COMPONENT_JOINT ? j->type != US_JOINT_FLOATING
+                                                            : has_one_coordinate(j)))
+            continue;
+        usi_guess_offer(&guess, name);
+        if (strcmp(name, words->name) == 0) {
+            *out_joint = i;
+            *out_drive = drive;
+            return US_OK;
+        }
+        size_t at = strlen(list);
+        if (at + strlen(name) + 3 < sizeof list)
+            snprintf(list + at, sizeof list - at, "%s%s", at ? ", " : " ", name);
+    }
+    char remedy[384];
+    if (guess.best) {
+        snprintf(remedy, sizeof remedy, "did you mean \"%.200s\"?", guess.best);
+    } else {
+        snprintf(remedy, sizeof remedy, list[0] ? "it has those of%.320s" : "it has none%.10s", list);
+    }
+    return us_error_set(err, US_ERR_NAME, NULL, remedy, "\"%.100s\" has no %s \"%.100s\"",
+                        spec->group[group].name ? spec->group[group].name : "",
+                        usi_fault_component_title(words->part), words->name);
+}
+
+us_status usi_fault_check(const us_spec *spec, int32_t group, const char *what, usi_fault_words *out_words,
+                          us_error *err) {
+    char text[USI_FAULT_TEXT];
+    int32_t joint = -1, drive = -1;
+    if (strlen(what) >= sizeof text)
+        return us_error_set(err, US_ERR_LIMIT, NULL, "write one fault", "the fault is longer than %d bytes",
+                            USI_FAULT_TEXT);
+    snprintf(text, sizeof text, "%s", what);
+    us_status status = usi_fault_parse(text, out_words, err);
+    if (!status) status = usi_fault_find(spec, group, out_words, &joint, &drive, err);
+    out_words->name = "";  // it pointed into this function's copy
+    return status;
+}
