@@ -16,7 +16,7 @@ typedef struct reading {
 static void show_reading(void *context, const char *file, double share) {
     reading *x = context;
     int32_t now = (int32_t)(1000 * share);
-    if (now == x->shown || cli_now_ns() - x->begun_ns < 500000000) return;
+    if (now == x->shown || us_clock_ns() - x->begun_ns < 500000000) return;
     x->shown = now;
     char bar[64];
     cli_bar(share, bar, sizeof bar);
@@ -49,7 +49,7 @@ int cli_load_spec(const cli_load *load, us_base fallback, cli_world *world) {
     def.n_search = load->path.n;
     def.search = load->path.item;
 
-    reading bar = {.begun_ns = cli_now_ns(), .shown = -1};
+    reading bar = {.begun_ns = us_clock_ns(), .shown = -1};
     if (!load->is_quiet && cli_is_terminal(stderr)) {
         def.progress = show_reading;
         def.context = &bar;

@@ -296,7 +296,7 @@ typedef struct loop {
     us_split *split;
     us_sim *sim;
     recordings *all;
-    cli_pace *pace;
+    us_pace *pace;
     cli_status *status;
     us_pace_request request;
     int64_t tick_before;  // the commands
@@ -340,10 +340,10 @@ static int do_steps(loop *l, int64_t n, int64_t begin, int64_t *out_done, int64_
             code = CLI_RUN_FAILED;
             break;
         }
-        int64_t now = cli_now_ns();
+        int64_t now = us_clock_ns();
         if (tick == l->due_tick) {
             code = write_rows(l);
-            int64_t after = cli_now_ns();
+            int64_t after = us_clock_ns();
             *out_outside += after - now;
             now = after;
         }
@@ -361,7 +361,7 @@ static int heed(loop *l) {
     int64_t tick = us_sim_get_tick(l->sim);
     bool has_jumped = tick != l->tick_before;
     if (l->request.rate != before.rate || l->request.is_paused != before.is_paused || has_jumped)
-        cli_pace_restart(l->pace, l->request.rate, us_model_get_step(us_sim_view_model(l->sim)));
+        us_pace_restart(l->pace, l->request.rate, us_model_get_step(us_sim_view_model(l->sim)));
     for (int32_t i = 0; i < l->all->n; i++)
         cli_recorder_follow(&l->all->item[i], l->sim);
     l->due_tick = next_due(l->all);
@@ -380,7 +380,7 @@ static void show(loop *l, int64_t now) {
         l->shown_seconds = l->status->step_seconds;
     }
     l->shown.n_missed = l->pace->n_missed;
-    l->shown.worst_late = 1e-9 * l->pace->worst_late_ns;
+    l->shown.worst_late = l->pace->worst_late;
     us_view_show(l->view, &l->shown);
     if (now - l->status->last_ns >= SHOW_EVERY_NS) cli_status_show(l->status, l->sim, l->pace, now);
 }
@@ -390,7 +390,7 @@ static void show(loop *l, int64_t now) {
 static int step_until(loop *l, int64_t goal) {
     us_world_poll(l->world);
     l->request = us_world_get_pace_request(l->world);
-    l->shown_ns = cli_now_ns();
+    l->shown_ns = us_clock_ns();
     int64_t flushed_ns = l->shown_ns;
     int code = write_rows(l);
     while (code == CLI_GO_ON && l->pace->n_done < goal && !stop_requested) {
@@ -400,17 +400,17 @@ static int step_until(loop *l, int64_t goal) {
         if (code != CLI_GO_ON) break;
         bool is_paused = l->request.is_paused;
         int64_t n_asked = us_world_get_pace_request(l->world).n_step;
-        int64_t n = !is_paused ? cli_pace_due(l->pace) : n_asked < l->pace->batch ? n_asked : l->pace->batch;
-        if (is_paused && n == 0) cli_pace_rest();
+        int64_t n = !is_paused ? us_pace_due(l->pace) : n_asked < l->pace->batch ? n_asked : l->pace->batch;
+        if (is_paused && n == 0) us_pace_rest();
         if (n > goal - l->pace->n_done) n = goal - l->pace->n_done;
-        int64_t begin = cli_now_ns(), outside = 0, done = 0;
+        int64_t begin = us_clock_ns(), outside = 0, done = 0;
         if (n > 0) code = do_steps(l, n, begin, &done, &outside);
-        int64_t end = cli_now_ns();
+        int64_t end = us_clock_ns();
         l->status->step_seconds += 1e-9 * (double)(end - begin - outside);
         if (is_paused) {
             l->pace->n_done += done;  // no pace holds for them
         } else {
-            cli_pace_done(l->pace, done, begin, end);
+            us_pace_done(l->pace, done, begin, end);
         }
         show(l, end);
         // A paced run is looked at while it runs: its files should not lag far behind.
@@ -492,12 +492,12 @@ static int run_world(const run_options *options, double rate, const us_spec *spe
         out = strcmp(all.item[i].path, "-") == 0 ? stderr : out;
     if (code == CLI_GO_ON) code = serve(options, network, stderr);
     cli_status status = {0};
-    cli_pace pace = {0};
+    us_pace pace = {0};
     if (code == CLI_GO_ON) {
         network->is_live = !options->is_quiet && cli_is_terminal(stderr);
         if (network->is_live) print_start(options, network, rate, span);
         cli_status_start(&status, sim, network->is_live, isfinite(span) ? span : 0);
-        cli_pace_start(&pace, rate, step);
+        pace = us_pace_start(rate, step);
         loop l = {.world = network->world,
                   .view = network->view,
                   .split = network->split,

@@ -3,6 +3,7 @@
 #define UNDERSTUDY_CLI_RUN_H
 
 #include "cli.h"
+#include <understudy/pace.h>
 
 // ---- recordings (record.c) ----
 
@@ -47,32 +48,6 @@ int cli_recorder_fini(cli_recorder *recorder);
 // The whole buffer to a file; false with errno set when that fails.
 bool cli_write_file(const char *path, const void *bytes, size_t length);
 
-// ---- pace (pace.c) ----
-
-int64_t cli_now_ns(void);  // CLOCK_MONOTONIC
-
-typedef struct cli_pace {
-    double rate;          // simulated seconds per second; 0: as fast as possible
-    double step_ns;       // wall time of a step at this rate
-    double start_ns;      // when step 0 ended, so to say; moves when the schedule slips
-    double tolerance_ns;  // later than this is a missed deadline
-    int64_t batch;        // most steps before looking at the clock again
-    int64_t n_done;
-    int64_t n_missed;  // steps that ended more than the tolerance after their time
-    double worst_late_ns;
-    double slipped_ns;  // by how much the schedule was put off in all
-} cli_pace;
-
-void cli_pace_start(cli_pace *pace, double rate, double step);
-// From now on at this rate, without catching up what was not done; what was counted stays.
-void cli_pace_restart(cli_pace *pace, double rate, double step);
-// How many steps to do now. Sleeps when none is due, but not long: 0 when there is still none.
-int64_t cli_pace_due(cli_pace *pace);
-// While time stands still: sleeps until it is time to look for commands again, a signal ends it early.
-void cli_pace_rest(void);
-// Tells what was done between two times.
-void cli_pace_done(cli_pace *pace, int64_t n_step, int64_t begin_ns, int64_t end_ns);
-
 // ---- status line (status.c) ----
 
 typedef struct cli_status {
@@ -88,9 +63,9 @@ typedef struct cli_status {
 } cli_status;
 
 void cli_status_start(cli_status *status, us_sim *sim, bool is_live, double goal);
-void cli_status_show(cli_status *status, us_sim *sim, const cli_pace *pace, int64_t now_ns);
+void cli_status_show(cli_status *status, us_sim *sim, const us_pace *pace, int64_t now_ns);
 void cli_status_clear(const cli_status *status);
 // One line about the whole run.
-void cli_status_summary(const cli_status *status, us_sim *sim, const cli_pace *pace, FILE *out);
+void cli_status_summary(const cli_status *status, us_sim *sim, const us_pace *pace, FILE *out);
 
 #endif

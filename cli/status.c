@@ -16,7 +16,7 @@ void cli_status_start(cli_status *status, us_sim *sim, bool is_live, double goal
     *status = (cli_status){.is_live = is_live, .goal = goal};
     status->start_energy = energy_of(sim);
     status->has_rows = us_model_get_counts(us_sim_view_model(sim)).n_row > 0;
-    status->start_ns = status->last_ns = cli_now_ns();
+    status->start_ns = status->last_ns = us_clock_ns();
 }
 
 static int width_of_terminal(void) {
@@ -72,7 +72,7 @@ static void append_bar(line *out, double part, int room) {
     append(out, " [%.*s%.*s]", n, full, length - n, empty);
 }
 
-void cli_status_show(cli_status *status, us_sim *sim, const cli_pace *pace, int64_t now_ns) {
+void cli_status_show(cli_status *status, us_sim *sim, const us_pace *pace, int64_t now_ns) {
     double wall = 1e-9 * (double)(now_ns - status->last_ns);
     int64_t n_step = pace->n_done - status->last_step;
     double inside = status->step_seconds - status->last_step_seconds;
@@ -110,8 +110,8 @@ void cli_status_clear(const cli_status *status) {
     if (status->is_live) fputs("\r\033[K", stderr);
 }
 
-void cli_status_summary(const cli_status *status, us_sim *sim, const cli_pace *pace, FILE *out) {
-    double wall = 1e-9 * (double)(cli_now_ns() - status->start_ns);
+void cli_status_summary(const cli_status *status, us_sim *sim, const us_pace *pace, FILE *out) {
+    double wall = 1e-9 * (double)(us_clock_ns() - status->start_ns);
     int64_t n = pace->n_done;
     // Time may have been set back on the way: what was run is what was stepped.
     double time = us_sim_get_time(sim), span = (double)n * us_model_get_step(us_sim_view_model(sim)),
@@ -127,8 +127,8 @@ void cli_status_summary(const cli_status *status, us_sim *sim, const cli_pace *p
     if (status->has_rows) append(&text, "; closure %.3g", us_sim_get_closure(sim));
     if (pace->rate > 0) {
         append(&text, "; %lld missed deadlines", (long long)pace->n_missed);
-        if (pace->n_missed > 0) append(&text, " (worst %.3g ms late)", 1e-6 * pace->worst_late_ns);
-        if (pace->slipped_ns > 0) append(&text, ", schedule slipped by %.3g s", 1e-9 * pace->slipped_ns);
+        if (pace->n_missed > 0) append(&text, " (worst %.3g ms late)", 1e3 * pace->worst_late);
+        if (pace->slipped > 0) append(&text, ", schedule slipped by %.3g s", pace->slipped);
     }
     int64_t n_wait = us_sim_get_paging(sim).n_wait;
     if (n_wait > 0)

@@ -10,6 +10,7 @@ install(TARGETS understudy understudy_static EXPORT UnderstudyTargets
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT UnderstudyTargets NAMESPACE Understudy:: DESTINATION ${us_cmake_dir})
 install(DIRECTORY include/understudy DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(FILES ${us_public_dir}/understudy/messages.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/understudy)
 if(TARGET understudy_program)
   install(TARGETS understudy_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

@@ -1,6 +1,7 @@
 # From idl/*.idl: the structs and topic descriptors that Cyclone's idlc makes, and the tables that tools/idl_types.c makes.
 #
 #   us_message_sources   generated C for the library
+#   us_public_dir        where the public header understudy/messages.h is made
 #   us_message_headers   target that makes the generated headers alone, for tools that read the source without building it
 #
 # No type information goes into the descriptors (idlc -t): then readers and writers match by the name of the type, as ROS 2 nodes of all releases do,
@@ -8,7 +9,8 @@
 find_program(US_IDLC idlc REQUIRED)
 
 set(us_messages_dir ${CMAKE_BINARY_DIR}/generated/messages)
-file(MAKE_DIRECTORY ${us_messages_dir}/wire)
+set(us_public_dir ${CMAKE_BINARY_DIR}/generated/include)
+file(MAKE_DIRECTORY ${us_messages_dir}/wire ${us_public_dir}/understudy)
 file(GLOB us_idl_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/idl/*.idl)
 
 set(us_message_sources)
@@ -29,12 +31,13 @@ set_source_files_properties(${us_message_sources} PROPERTIES COMPILE_OPTIONS "-w
 add_executable(idl_types tools/idl_types.c)
 target_compile_definitions(idl_types PRIVATE _GNU_SOURCE)
 target_compile_options(idl_types PRIVATE -Wall -Wextra -Wpedantic ${us_werror} -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
-add_custom_command(OUTPUT ${us_messages_dir}/wire/message_list.h ${us_messages_dir}/message_table.c
-  COMMAND idl_types ${us_messages_dir}/wire/message_list.h ${us_messages_dir}/message_table.c ${us_idl_files}
+add_custom_command(OUTPUT ${us_messages_dir}/wire/message_list.h ${us_messages_dir}/message_table.c ${us_public_dir}/understudy/messages.h
+  COMMAND idl_types ${us_messages_dir}/wire/message_list.h ${us_messages_dir}/message_table.c ${us_public_dir}/understudy/messages.h ${us_idl_files}
   DEPENDS idl_types ${us_idl_files} COMMENT "Tables of the messages" VERBATIM)
 list(APPEND us_message_sources ${us_messages_dir}/message_table.c)
-list(APPEND us_message_headers ${us_messages_dir}/wire/message_list.h)
+list(APPEND us_message_headers ${us_messages_dir}/wire/message_list.h ${us_public_dir}/understudy/messages.h)
 
 add_custom_target(us_message_headers DEPENDS ${us_message_headers})
 # For the library, and for tests and benchmarks that include wire/messages.h.
 include_directories(SYSTEM ${us_messages_dir})
+include_directories(${us_public_dir})

@@ -1,8 +1,10 @@
-// idl_types LIST.h TABLE.c FILE.idl...
+// idl_types LIST.h TABLE.c PUBLIC.h FILE.idl...
 //
-// Reads our IDL and writes what src/wire needs to know of it: short names for the structs that Cyclone's idlc
-// makes of the same files (LIST.h), and a table with every type: members, kinds, offsets, schema text, hash
-// (TABLE.c). So the IDL stays the one source.
+// Reads our IDL and writes what others need to know of it. So the IDL stays the one source.
+//     PUBLIC.h   understudy/messages.h: the messages as plain structs that need no header of a DDS vendor
+//     LIST.h     for src/wire: the numbers of the types
+//     TABLE.c    every type: members, kinds, offsets, schema text, hash; asserts that the structs that
+//                Cyclone's idlc makes of the same files lie in memory as those of PUBLIC.h
 //
 // It reads the part of IDL that ROS 2 messages need, and refuses the rest with file and line:
 //     #include "other.idl"                 read once, relative to the file; other # lines are skipped
@@ -25,17 +27,17 @@ enum { MAX_TYPE = 256, MAX_FIELD = 48, MAX_FILE = 64, MAX_NAME = 128, MAX_DEPTH 
 // The kinds of src/wire/type.h, with their names in IDL, in .msg files and in C, their size and their number
 // in a type hash (REP 2011).
 typedef struct kind_row {
-    const char *idl, *msg, *code;
+    const char *idl, *msg, *code, *c;
     int size, id;
 } kind_row;
 static const kind_row kinds[] = {
-    {"boolean", "bool", "BOOL", 1, 15},     {"octet", "byte", "BYTE", 1, 16},
-    {"int8", "int8", "INT8", 1, 2},         {"uint8", "uint8", "UINT8", 1, 3},
-    {"int16", "int16", "INT16", 2, 4},      {"uint16", "uint16", "UINT16", 2, 5},
-    {"int32", "int32", "INT32", 4, 6},      {"uint32", "uint32", "UINT32", 4, 7},
-    {"int64", "int64", "INT64", 8, 8},      {"uint64", "uint64", "UINT64", 8, 9},
-    {"float", "float32", "FLOAT32", 4, 10}, {"double", "float64", "FLOAT64", 8, 11},
-    {"string", "string", "STRING", 4, 17}};
+    {"boolean", "bool", "BOOL", "bool", 1, 15},     {"octet", "byte", "BYTE", "uint8_t", 1, 16},
+    {"int8", "int8", "INT8", "int8_t", 1, 2},         {"uint8", "uint8", "UINT8", "uint8_t", 1, 3},
+    {"int16", "int16", "INT16", "int16_t", 2, 4},      {"uint16", "uint16", "UINT16", "uint16_t", 2, 5},
+    {"int32", "int32", "INT32", "int32_t", 4, 6},      {"uint32", "uint32", "UINT32", "uint32_t", 4, 7},
+    {"int64", "int64", "INT64", "int64_t", 8, 8},      {"uint64", "uint64", "UINT64", "uint64_t", 8, 9},
+    {"float", "float32", "FLOAT32", "float", 4, 10}, {"double", "float64", "FLOAT64", "double", 8, 11},
+    {"string", "string", "STRING", "char *", 4, 17}};
 enum { N_KIND = sizeof kinds / sizeof *kinds, STRING = N_KIND - 1, MESSAGE = N_KIND };
 enum { ID_MESSAGE = 1, ID_BOUNDED_STRING = 21, ID_ARRAY = 48, ID_BOUNDED_SEQUENCE = 96, ID_SEQUENCE = 144 };
 
@@ -463,10 +465,84 @@ static void sort_types(void) {
     memcpy(types, sorted, sizeof types);
 }
 
+// The type of a member's elements in C, and as a part of the name of their sequence.
+static void element_names(const field *f, char *c, char *name, size_t cap) {
+    if (f->kind == MESSAGE) {
+        snprintf(c, cap, "us_msg_%s ", types[f->type].snake);
+        snprintf(name, cap, "%s", types[f->type].snake);
+    } else {
+        const char *plain = kinds[f->kind].c;
+        snprintf(c, cap, "%s%s", plain, plain[strlen(plain) - 1] == '*' ? "" : " ");
+        snprintf(name, cap, "%s", kinds[f->kind].msg);
+    }
+}
+
+// A sequence's struct, when it is the first of its kind.
+static void add_sequence(text *out, const field *f) {
+    static char made[MAX_TYPE][MAX_NAME + 16];
+    static int n_made;
+    char c[2 * MAX_NAME], name[2 * MAX_NAME];
+    element_names(f, c, name, sizeof c);
+    for (int i = 0; i < n_made; i++) {
+        if (strcmp(made[i], name) == 0) return;
+    }
+    if (n_made == MAX_TYPE) die("too many kinds of sequences");
+    copy_name(made[n_made++], sizeof made[0], name);
+    add(out,
+        "typedef struct us_msg_sequence_%s {\n    uint32_t _maximum;\n    uint32_t _length;\n    %s*_buffer;\n  "
+        "  bool _release;\n} us_msg_sequence_%s;\n\n",
+        name, c, name);
+}
+
+// A type's struct, after those that it is made of.
+static void add_struct(text *out, int t, bool *is_done) {
+    if (is_done[t]) return;
+    is_done[t] = true;
+    for (int i = 0; i < types[t].n_field; i++) {
+        if (types[t].fields[i].kind == MESSAGE) add_struct(out, types[t].fields[i].type, is_done);
+    }
+    for (int i = 0; i < types[t].n_field; i++) {
+        if (types[t].fields[i].shape == SEQUENCE) add_sequence(out, &types[t].fields[i]);
+    }
+    add(out, "typedef struct us_msg_%s {  // %s\n", types[t].snake, types[t].full);
+    for (int i = 0; i < types[t].n_field; i++) {
+        const field *f = &types[t].fields[i];
+        char c[2 * MAX_NAME], name[2 * MAX_NAME];
+        element_names(f, c, name, sizeof c);
+        if (f->kind == STRING && f->bound && f->shape == SEQUENCE) die("a sequence of bounded strings: %s", f->name);
+        if (f->shape == SEQUENCE)
+            add(out, "    us_msg_sequence_%s %s;\n", name, f->name);
+        else if (f->kind == STRING && f->bound)
+            add(out, "    char %s", f->name);
+        else
+            add(out, "    %s%s", c, f->name);
+        if (f->shape == ARRAY) add(out, "[%d]", f->count);
+        if (f->shape != SEQUENCE && f->kind == STRING && f->bound) add(out, "[%d]", f->bound + 1);
+        if (f->shape != SEQUENCE) add(out, ";\n");
+    }
+    add(out, "} us_msg_%s;\n\n", types[t].snake);
+}
+
+static void add_public(text *out) {
+    add(out,
+        "// The messages as plain structs, for us_message_encode and us_message_decode (understudy/wire.h).\n"
+        "//\n"
+        "// Made from idl/*.idl by tools/idl_types.c. Strings are char * (bounded ones arrays), which the encoder\n"
+        "// never writes to; NULL is sent as \"\". Sequences have _length elements at _buffer, NULL when there are\n"
+        "// none; _maximum and _release are not looked at.\n"
+        "#ifndef UNDERSTUDY_MESSAGES_H\n#define UNDERSTUDY_MESSAGES_H\n\n"
+        "#include <stdbool.h>\n#include <stdint.h>\n\n"
+        "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    bool is_done[MAX_TYPE] = {false};
+    for (int i = 0; i < n_type; i++)
+        add_struct(out, i, is_done);
+    add(out, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
+}
+
 static void add_list(text *out) {
     add(out, "// Made from idl/*.idl by tools/idl_types.c.\n#ifndef USI_WIRE_MESSAGE_LIST_H\n#define "
              "USI_WIRE_MESSAGE_LIST_H\n\n");
-    add(out, "#include \"wire/type.h\"\n\n");
+    add(out, "#include \"understudy/messages.h\"\n#include \"wire/type.h\"\n\n");
     add(out, "// A program that has messages of its own from the same packages can still be linked with the "
              "static library.\n");
     for (int i = 0; i < n_type; i++)
@@ -485,10 +561,28 @@ static void add_list(text *out) {
     }
     add(out, "    USI_MESSAGE_COUNT\n};\n\n");
     for (int i = 0; i < n_type; i++) {
-        add(out, "typedef struct %s us_msg_%s;\n#define usi_type_%s (&usi_message_types[%d])\n",
-            types[i].c_name, types[i].snake, types[i].snake, i);
+        add(out, "#define usi_type_%s (&usi_message_types[%d])\n", types[i].snake, i);
     }
     add(out, "\n#endif\n");
+}
+
+// The struct of idlc and ours are the same in memory, so that either may be given to DDS.
+static void add_layout(text *out, int t) {
+    const char *ours = types[t].snake, *theirs = types[t].c_name;
+    add(out,
+        "_Static_assert(sizeof(us_msg_%s) == sizeof(%s) && _Alignof(us_msg_%s) == _Alignof(%s), \"layout\");\n",
+        ours, theirs, ours, theirs);
+    for (int i = 0; i < types[t].n_field; i++) {
+        const field *f = &types[t].fields[i];
+        const char *part = f->shape == ARRAY ? "[0]" : f->shape == SEQUENCE ? "._buffer[0]" : "";
+        add(out,
+            "_Static_assert(offsetof(us_msg_%s, %s) == offsetof(%s, %s) &&\n"
+            "                   sizeof(((us_msg_%s *)0)->%s) == sizeof(((%s *)0)->%s) &&\n"
+            "                   sizeof(((us_msg_%s *)0)->%s%s) == sizeof(((%s *)0)->%s%s),\n               "
+            "\"layout\");\n",
+            ours, f->name, theirs, f->name, ours, f->name, theirs, f->name, ours, f->name, part, theirs, f->name,
+            part);
+    }
 }
 
 static void add_fields(text *out, int t) {
@@ -498,13 +592,13 @@ static void add_fields(text *out, int t) {
         const field *f = &types[t].fields[i];
         const type *inner = f->kind == MESSAGE ? &types[f->type] : NULL;
         add(out,
-            "    {.name = \"%s\", .offset = offsetof(%s, %s), .kind = USI_KIND_%s, .shape = USI_SHAPE_%s, "
+            "    {.name = \"%s\", .offset = offsetof(us_msg_%s, %s), .kind = USI_KIND_%s, .shape = USI_SHAPE_%s, "
             ".count = %d, .bound = %d, .least = %d",
-            f->name, types[t].c_name, f->name, inner ? "MESSAGE" : kinds[f->kind].code, shapes[f->shape],
+            f->name, types[t].snake, f->name, inner ? "MESSAGE" : kinds[f->kind].code, shapes[f->shape],
             f->count, f->bound, inner ? inner->least : kinds[f->kind].size);
         if (inner) add(out, ", .type = &usi_message_types[%d]", f->type);
         const char *part = f->shape == ARRAY ? "[0]" : f->shape == SEQUENCE ? "._buffer[0]" : "";
-        add(out, ", .each = sizeof(((%s *)0)->%s%s)", types[t].c_name, f->name, part);
+        add(out, ", .each = sizeof(((us_msg_%s *)0)->%s%s)", types[t].snake, f->name, part);
         add(out, "},\n");
     }
     add(out, "};\n");
@@ -528,8 +622,10 @@ static void add_table(text *out) {
     add(out, "// Schemas are longer than the 4095 characters that C promises for a literal; our compilers "
              "have no such limit.\n");
     add(out, "#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n\n");
-    for (int i = 0; i < n_type; i++)
+    for (int i = 0; i < n_type; i++) {
+        add_layout(out, i);
         add_fields(out, i);
+    }
     add(out, "\nconst us_message_type usi_message_types[] = {\n");
     text schema = {0};
     for (int i = 0; i < n_type; i++) {
@@ -567,16 +663,19 @@ static void write_file(const char *path, const text *content) {
 }
 
 int main(int n_arg, char **args) {
-    if (n_arg < 4) die("idl_types LIST.h TABLE.c FILE.idl...");
-    for (int i = 3; i < n_arg; i++)
+    if (n_arg < 5) die("idl_types LIST.h TABLE.c PUBLIC.h FILE.idl...");
+    for (int i = 4; i < n_arg; i++)
         read_file(args[i]);
     sort_types();
-    text list = {0}, table = {0};
+    text list = {0}, table = {0}, public = {0};
     add_list(&list);
     add_table(&table);
+    add_public(&public);
     write_file(args[1], &list);
     write_file(args[2], &table);
+    write_file(args[3], &public);
     free(list.s);
     free(table.s);
+    free(public.s);
     return 0;
 }

@@ -14,7 +14,7 @@ static int report(us_status status, const us_error *err) {
 }
 
 int main(void) {
-    us_error err = {0};
+    us_error err = US_ZERO;
     us_status status;
 
     // The spec is the editable description. Gravity is 9.81 m/s^2 along -z and the step 1 ms unless we say

@@ -53,10 +53,14 @@ static bool touch_mud(const us_touch *touch, double memory[US_TOUCH_MEMORY], us_
 }
 
 // Every model of this library. The program asks for them when the scene says <plugin file="mud.so"/>.
-US_API const us_interaction *us_plugin_interactions(int32_t *out_n);
+// It is found by its name, which C++ would change.
+#ifdef __cplusplus
+extern "C"
+#endif
+    US_API const us_interaction *
+    us_plugin_interactions(int32_t *out_n);
 US_API const us_interaction *us_plugin_interactions(int32_t *out_n) {
-    static const us_interaction models[] = {
-        {.version = US_INTERACTION_VERSION, .name = "mud", .touch = touch_mud}};
+    static const us_interaction models[] = {{US_INTERACTION_VERSION, "mud", NULL, touch_mud}};
     *out_n = (int32_t)(sizeof models / sizeof *models);
     return models;
 }

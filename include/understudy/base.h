@@ -22,6 +22,16 @@ extern "C" {
 #define US_PRINTF(fmt, args)
 #endif
 
+// The initialiser "all 0" of any struct of this library, without a warning as C and as C++:
+// us_error err = US_ZERO;
+#ifdef __cplusplus
+#define US_ZERO \
+    {}
+#else
+#define US_ZERO \
+    { 0 }
+#endif
+
 // X(code, text). The numbers are part of the interface: add at the end only.
 #define US_STATUS_LIST(X)                                                 \
     X(US_OK, "ok")                                                        \

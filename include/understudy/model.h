@@ -118,6 +118,35 @@ typedef struct us_field_info {
 US_API int32_t us_model_n_field(const us_model *model);
 US_API us_field_info us_model_get_field(const us_model *model, int32_t i);
 
+// What loading and compiling found doubtful but usable: the spec's warnings at the time of us_model_compile.
+// Borrowed from the model; NULL for a bad index.
+US_API int32_t us_model_n_warning(const us_model *model);
+US_API const us_error *us_model_view_warning(const us_model *model, int32_t i);
+
+// The joint above a body and what it hangs on; both -1 for a bad index. A body on the world has the parent
+// US_WORLD.
+US_API us_joint us_model_get_parent_joint(const us_model *model, us_body body);
+US_API us_body us_model_get_parent(const us_model *model, us_body body);
+
+// Where a joint's motion ends: infinite where it has no limit, as joints of several coordinates; NaN for a
+// bad index. rad or m.
+typedef struct us_limits {
+    double lower, upper;
+} us_limits;
+US_API us_limits us_model_get_limits(const us_model *model, us_joint joint);
+
+// torque = torque command + kp (position command - q) + kd (velocity command - v), within +-limit.
+typedef struct us_drive_info {
+    us_joint joint;                     // -1 for a bad index; the numbers are then NaN
+    int32_t q, v;                       // which position and velocity it moves; -1: its joint is broken
+    double kp, kd;                      // N m/rad or N/m, N m s/rad or N s/m
+    double limit;                       // N m or N; infinite: none
+    double position, velocity, torque;  // commands at the start
+} us_drive_info;
+US_API us_drive_info us_model_get_drive(const us_model *model, us_drive drive);
+
+US_API double us_model_get_total_mass(const us_model *model);  // kg, of all that moves
+
 #ifdef __cplusplus
 }
 #endif

@@ -81,8 +81,8 @@ US_API int64_t us_sim_get_tick(const us_sim *sim);
 US_API double us_sim_get_time(const us_sim *sim);
 US_API us_pose us_sim_get_pose(const us_sim *sim,
                                us_body body);  // X_WB; NaN for a bad index. Cost: the path to the root
-US_API us_twist
-us_sim_get_twist(us_sim *sim, us_body body);  // V_WB, world axes, at the link's origin. Cost: all kinematics
+US_API us_twist us_sim_get_twist(
+    const us_sim *sim, us_body body);  // V_WB, world axes, at the link's origin. Cost: all kinematics
 US_API const double *us_sim_view_q(const us_sim *sim);  // n_q
 US_API const double *us_sim_view_v(const us_sim *sim);  // n_v
 US_API const double *
@@ -107,10 +107,10 @@ US_API us_status us_sim_move(us_sim *sim, us_body body, us_pose X_WB);
 // outlive the sim. Allocates; on failure the sim is unchanged. Snapshots of the old model do not fit the new
 // one. Cost: like us_sim_create.
 US_API us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err);
-US_API us_energy us_sim_get_energy(us_sim *sim);
-US_API us_momentum us_sim_get_momentum(us_sim *sim);
+US_API us_energy us_sim_get_energy(const us_sim *sim);
+US_API us_momentum us_sim_get_momentum(const us_sim *sim);
 US_API double
-us_sim_get_closure(us_sim *sim);  // greatest |phi| over the constraint rows; 0 when there are none
+us_sim_get_closure(const us_sim *sim);  // greatest |phi| over the constraint rows; 0 when there are none
 
 // Faults of motors and joints, from now on: part of the state, carried over by us_sim_replace.
 //
@@ -228,7 +228,7 @@ US_API us_status us_sim_write_deformable(const us_sim *sim, int32_t bed, const u
 // in the last step: "link.sinkage" .load, and of wheels .slip .slip-angle .pull .side .moment; 0 where it is
 // in none. Returns an id >= 0, or -1 for an unknown name.
 US_API int32_t us_sim_find_value(const us_sim *sim, const char *name);
-US_API double us_sim_get_value(us_sim *sim, int32_t id);  // NaN for a bad id
+US_API double us_sim_get_value(const us_sim *sim, int32_t id);  // NaN for a bad id
 
 // Snapshot: buf NULL asks for the size only. Restore checks that the model is the same one.
 US_API us_status us_sim_save(const us_sim *sim, void *buf, size_t cap, size_t *out_length);
@@ -278,6 +278,18 @@ typedef struct us_paging {
     size_t memory;           // that they may take
 } us_paging;
 US_API us_paging us_sim_get_paging(const us_sim *sim);
+
+// One drive or one body, in place of a whole us_command. They are part of the state at once: a snapshot that
+// is taken before the step has them. Drive commands stay until the next ones, as in us_command; a position
+// and a velocity go together. A wrench acts in the next step alone, added to that of its command; several on
+// one body are added. From a plug-in's `before` they hold for the step that calls it. US_ERR_ARG for a bad
+// index, US_ERR_VALUE for numbers that are not finite; nothing changes then.
+US_API us_status us_sim_set_drive(us_sim *sim, us_drive drive, double position, double velocity);
+US_API us_status us_sim_set_drive_torque(us_sim *sim, us_drive drive, double torque);
+// A force at a point of the world, N and m, both along the world's axes.
+US_API us_status us_sim_apply_force(us_sim *sim, us_body body, us_vec3 force_W, us_vec3 point_W);
+// Moment and force at the body's origin, along the world's axes: N m, N.
+US_API us_status us_sim_apply_wrench(us_sim *sim, us_body body, us_wrench wrench);
 
 #ifdef __cplusplus
 }

@@ -2,8 +2,8 @@
 // their hash.
 //
 // Pure functions over constant tables made from idl/*.idl: no sockets, no threads, no allocation. A message
-// is a C struct as the IDL compiler of Cyclone DDS lays it out (src/wire/messages.h has them); its bytes are
-// plain CDR (XCDR1) with the 4-byte header, as DDS carries and MCAP stores them.
+// is a C struct of understudy/messages.h, us_msg_twist for geometry_msgs/msg/Twist; its bytes are plain CDR
+// (XCDR1) with the 4-byte header, as DDS carries and MCAP stores them.
 #ifndef UNDERSTUDY_WIRE_H
 #define UNDERSTUDY_WIRE_H
 

@@ -43,5 +43,7 @@ void usi_tree_finish(usi_contacts *c, const usi_contact_input *push, int32_t tre
 // end, after.
 void usi_free_start(usi_contacts *c, const usi_contact_input *push);
 void usi_free_finish(usi_contacts *c, const usi_contact_input *push);
+// After an island's solve: which of its free bodies no contact acts on (is_released).
+void usi_free_release(usi_contacts *c, const usi_island *s);
 
 #endif

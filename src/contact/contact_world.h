@@ -191,6 +191,7 @@ typedef struct usi_grouped {
 typedef struct usi_tree_now {
     int32_t island;    // -1: nothing touches it
     int32_t variable;  // first of its variables within the island
+    bool is_released;  // a free body that no contact acts on in this step: it moves as in the air
 } usi_tree_now;
 
 // Six numbers, a twist or a force (w | v), as rows of a six by six matrix lie: the first four, and two and

@@ -193,13 +193,13 @@ bool usi_forward_constrained(us_dyn *d, const double *q, const double *v, const 
     return ok;
 }
 
-static double greatest(const double *x, int32_t n) {
-    double most = 0;
+static double max_abs(const double *x, int32_t n) {
+    double max = 0;
     for (int32_t i = 0; i < n; i++) {
         if (isnan(x[i])) return NAN;
-        most = fmax(most, fabs(x[i]));
+        max = fmax(max, fabs(x[i]));
     }
-    return most;
+    return max;
 }
 
 // q (+) dq, of trees that dq moves.
@@ -220,7 +220,7 @@ double usi_project(us_dyn *d, double *q, double *v, int max_newton) {
         usi_kinematics(d, q, NULL, NULL);
         // Velocities are not needed for K; the rows' bias is not asked for.
         usi_constraint_rows(d, q, d->phi, d->K, NULL);
-        error = greatest(d->phi, m->n_row);
+        error = max_abs(d->phi, m->n_row);
         usi_inertias(d, false);
         usi_crba(d);
         if (!usi_factor(d, NULL, NULL)) return NAN;

@@ -175,14 +175,14 @@ void usi_constraint_solve(us_dyn *d, double *x, const double *target);
 bool usi_forward_constrained(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms,
                              const us_wrench *wrench, double *out_a, int32_t *out_rank);
 
-// Forward dynamics by the way that fits the model.
+// Forward dynamics by the algorithm that fits the model.
 bool usi_forward(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms,
                  const us_wrench *wrench, double *out_a);
 // The same once more, right after, with other velocities and positions that have moved by next to nothing.
 bool usi_forward_again(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms,
                        const us_wrench *wrench, double *out_a);
 
-// Newton on phi(q) = 0 in the metric of H, then v onto K v = 0. Returns the greatest |phi| left, or NaN.
+// Newton on phi(q) = 0 in the metric of H, then v onto K v = 0. Returns the largest |phi| left, or NaN.
 double usi_project(us_dyn *d, double *q, double *v, int max_newton);
 
 us_energy usi_energy(us_dyn *d, const double *q, const double *v);

@@ -89,11 +89,11 @@ static us_status check_names(usi_build *b, const char *what, bool is_needed, int
 
 // No axis may have a negative moment of inertia: all principal minors are 0 or more, but for rounding.
 static bool is_inertia(const double a[6]) {
-    double size = a[0] + a[1] + a[2], least = -1e-9 * size * size;
+    double size = a[0] + a[1] + a[2], tolerance = -1e-9 * size * size;
     double det = a[0] * (a[1] * a[2] - a[5] * a[5]) - a[3] * (a[3] * a[2] - a[5] * a[4]) +
                  a[4] * (a[3] * a[5] - a[1] * a[4]);
-    return a[0] * a[1] - a[3] * a[3] >= least && a[0] * a[2] - a[4] * a[4] >= least &&
-           a[1] * a[2] - a[5] * a[5] >= least && det >= least * size;
+    return a[0] * a[1] - a[3] * a[3] >= tolerance && a[0] * a[2] - a[4] * a[4] >= tolerance &&
+           a[1] * a[2] - a[5] * a[5] >= tolerance && det >= tolerance * size;
 }
 
 static us_status check_link(usi_build *b, const us_link_def *l) {

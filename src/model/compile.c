@@ -385,6 +385,17 @@ static us_status fill(usi_build *b, us_model *m) {
     return US_OK;
 }
 
+static us_status keep_warnings(usi_build *b, us_model *m) {
+    int32_t n = b->spec->n_warning;
+    if (n == 0) return US_OK;
+    us_error *to = usi_arena_alloc(&m->assets.arena, (size_t)n * sizeof *to, _Alignof(us_error));
+    if (!to) return usi_build_out_of_memory(b);
+    memcpy(to, b->spec->warning, (size_t)n * sizeof *to);
+    m->warning = to;
+    m->n_warning = n;
+    return US_OK;
+}
+
 us_status us_model_compile(us_spec *spec, const us_allocator *allocator, us_model **out_model,
                            us_error *err) {
     if (!spec || !out_model)
@@ -408,6 +419,7 @@ us_status us_model_compile(us_spec *spec, const us_allocator *allocator, us_mode
         m->allocator = a;
         usi_assets_init(&m->assets, &a);
         status = fill(&b, m);
+        if (!status) status = keep_warnings(&b, m);
     }
     usi_arena_fini(&b.arena);
     if (status) {

@@ -122,11 +122,11 @@ static us_status copy_interactions(usi_build *b, us_model *m) {
 
 static us_status copy_rows(usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
-    usi_pair_row *out =
-        usi_arena_alloc(&m->assets.arena, ((size_t)s->n_pair + 1) * sizeof *out, _Alignof(usi_pair_row));
+    usi_interaction_row *out = usi_arena_alloc(&m->assets.arena, ((size_t)s->n_pair + 1) * sizeof *out,
+                                               _Alignof(usi_interaction_row));
     if (!out) return usi_build_out_of_memory(b);
     for (int32_t i = 0; i < s->n_pair; i++) {
-        out[i] = (usi_pair_row){s->pair[i].parameters, s->pair[i].n_parameter};
+        out[i] = (usi_interaction_row){s->pair[i].parameters, s->pair[i].n_parameter};
         if (!usi_properties_keep(&m->assets.arena, &out[i].parameters, out[i].n_parameter))
             return usi_build_out_of_memory(b);
     }

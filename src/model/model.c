@@ -157,6 +157,42 @@ us_joint us_model_get_drive_joint(const us_model *m, us_drive d) {
     return (us_joint){m && in(d.i, m->n_drive) ? m->drive[d.i].joint : -1};
 }
 
+int32_t us_model_n_warning(const us_model *m) { return m ? m->n_warning : 0; }
+const us_error *us_model_view_warning(const us_model *m, int32_t i) {
+    return m && in(i, m->n_warning) ? &m->warning[i] : NULL;
+}
+
+us_joint us_model_get_parent_joint(const us_model *m, us_body b) {
+    return (us_joint){m && in(b.i, m->n_body) ? m->body[b.i].joint : -1};
+}
+us_body us_model_get_parent(const us_model *m, us_body b) {
+    us_joint j = us_model_get_parent_joint(m, b);
+    return (us_body){j.i >= 0 ? m->joint[j.i].parent : -1};
+}
+
+us_limits us_model_get_limits(const us_model *m, us_joint j) {
+    if (!m || !in(j.i, m->n_joint)) return (us_limits){NAN, NAN};
+    const usi_joint *k = &m->joint[j.i];
+    for (int32_t t = 0; t < m->n_actuated && k->n_v == 1; t++) {
+        const int32_t *first = m->actuated[t].first;
+        for (int32_t i = first[USI_LAW_LIMIT]; i < first[USI_LAW_LIMIT + 1]; i++) {
+            const usi_joint_law *law = &m->joint_law[i];
+            if (law->v == k->first_v) return (us_limits){law->lower, law->upper};
+        }
+    }
+    return (us_limits){-INFINITY, INFINITY};
+}
+
+us_drive_info us_model_get_drive(const us_model *m, us_drive d) {
+    us_drive_info none = {{-1}, -1, -1, NAN, NAN, NAN, NAN, NAN, NAN};
+    if (!m || !in(d.i, m->n_drive)) return none;
+    const usi_drive *k = &m->drive[d.i];
+    return (us_drive_info){{k->joint}, k->q,        k->v,        k->kp,    k->kd,
+                           k->limit,   k->position, k->velocity, k->torque};
+}
+
+double us_model_get_total_mass(const us_model *m) { return m ? m->total_mass : NAN; }
+
 us_battery us_model_find_battery(const us_model *m, const char *robot) {
     return (us_battery){m ? find(m, m->battery_name, m->n_battery, robot) : -1};
 }

@@ -192,10 +192,10 @@ typedef struct usi_pair {
 } usi_pair;
 
 // The parameters of one row of the interaction table.
-typedef struct usi_pair_row {
+typedef struct usi_interaction_row {
     const us_property *parameters;
     int32_t n_parameter;
-} usi_pair_row;
+} usi_interaction_row;
 
 // The interaction models that are there without being registered: their `touch` is NULL.
 enum { USI_MODEL_COMPLIANT, USI_MODEL_SPRING_DAMPER, USI_MODEL_FIRST_REGISTERED };
@@ -272,20 +272,22 @@ struct us_model {
     us_integrator integrator;
     int32_t n_node, n_q, n_tree, n_path, n_body, n_joint, n_drive, n_coupling, n_loop, n_row, n_soft,
         n_joint_law, n_friction, n_actuated, n_battery, n_names;
-    int32_t max_joint_row;   // that the laws can make in a step
-    int32_t n_pad, n_q_pad;  // n_node and n_q rounded up to whole vectors
-    bool is_flat;            // no ball or free joint: position i belongs to velocity i
-    double total_mass;       // kg, of all that moves
-    usi_geom *geom;          // shapes that collide, sorted by node, those of the world first
+    int32_t max_joint_row;    // that the laws can make in a step
+    int32_t n_pad, n_q_pad;   // n_node and n_q rounded up to whole vectors
+    bool is_flat;             // no ball or free joint: position i belongs to velocity i
+    double total_mass;        // kg, of all that moves
+    const us_error *warning;  // n_warning: the spec's
+    int32_t n_warning;
+    usi_geom *geom;  // shapes that collide, sorted by node, those of the world first
     int32_t n_geom, n_material, n_exclusion, n_loose;
     int32_t max_contact;  // contact points that the state has room for
     int32_t solver;       // usi_solver
     usi_assets
         assets;  // hulls, meshes, height fields of the shapes; in its arena the shapes and what follows here
     const us_interaction
-        *interaction;                 // models of contact: the built-in ones, then those that were registered
-    const usi_pair_row *pair_row;     // one per row of the spec's table
-    const us_material_def *material;  // n_material, with their properties; 0 is "default"
+        *interaction;  // models of contact: the built-in ones, then those that were registered
+    const usi_interaction_row *pair_row;  // one per row of the spec's table
+    const us_material_def *material;      // n_material, with their properties; 0 is "default"
     const usi_deformable_row *bed;
     const usi_region_row *region;  // later ones lie over earlier ones
     const usi_soil_map *soil_map;  // later ones lie over earlier ones

@@ -160,7 +160,7 @@ static int32_t add_joint_nodes(usi_build *b, const us_joint_def *j, int32_t inde
                         root);
     }
     case US_JOINT_PLANAR: {
-        // x and y of the plane are what z's shortest turn onto the normal makes of x and y.
+        // x and y of the plane are what z's shortest rotation onto the normal makes of x and y.
         const us_quat Q = us_quat_from_z(unit);
         *out_X_NB = rotation(us_quat_conj(Q));
         n = add_node(b, USI_NODE_SLIDE, parent, us_pose_mul(X_NF, rotation(Q)), 0, index, root);
@@ -219,13 +219,13 @@ static us_inertia join_inertia(us_inertia a, us_inertia b) {
 
 us_status usi_build_nodes(usi_build *b) {
     const us_spec *s = b->spec;
-    int64_t most = 0;
+    int64_t n_v = 0;
     for (int32_t i = 0; i < s->n_joint; i++)
-        most += us_joint_type_n_v(b->joint_def[i].type);
-    if (most > 10000000)
+        n_v += us_joint_type_n_v(b->joint_def[i].type);
+    if (n_v > 10000000)
         return us_error_set(b->err, US_ERR_LIMIT, NULL, "split the world",
                             "more than ten million degrees of freedom");
-    size_t n = (size_t)most + 1;
+    size_t n = (size_t)n_v + 1;
     b->node = usi_arena_alloc(&b->arena, n * sizeof *b->node, 32);
     b->inertia = usi_arena_alloc(&b->arena, n * sizeof *b->inertia, 8);
     b->axis_inertia = usi_arena_alloc(&b->arena, n * sizeof(double), 8);

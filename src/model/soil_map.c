@@ -63,17 +63,17 @@ static us_status fail(usi_build *b, const us_soil_map_def *d, us_status code, co
 
 // The range of the number that a map is of.
 typedef struct range {
-    double least, greatest;
+    double min, max;
 } range;
 
 // Samples of a site are 32 bits long: what only rounding has put beyond the end is good.
-static bool is_in(range r, double x) { return (float)x >= (float)r.least && (float)x <= (float)r.greatest; }
+static bool is_in(range r, double x) { return (float)x >= (float)r.min && (float)x <= (float)r.max; }
 
 static us_status fail_value(usi_build *b, const us_soil_map_def *d, range r, double value, double x,
                             double y) {
     char message[240];
     snprintf(message, sizeof message, "it is %g at x = %.9g, y = %.9g m of \"%.60s\", not from %g to %g",
-             value, x, y, d->ground, r.least, r.greatest);
+             value, x, y, d->ground, r.min, r.max);
     return fail(b, d, US_ERR_VALUE,
                 "mend it, leave the place without a value, or say by scale what its unit is: scale=\"1 deg\"",
                 message);
@@ -214,7 +214,7 @@ static us_status keep_samples(usi_build *b, us_model *m, const us_soil_map_def *
 static us_status read_map(usi_build *b, us_model *m, const us_soil_map_def *d, usi_soil_map *r) {
     us_soil probe = us_soil_default();
     range good;
-    const double *number = us_soil_parameter(&probe, d->parameter, &good.least, &good.greatest);
+    const double *number = us_soil_parameter(&probe, d->parameter, &good.min, &good.max);
     if (!number)
         return fail(b, d, US_ERR_NAME, "name a number of a <soil>: cohesion, kphi, ...",
                     "a soil has no such number");

@@ -10,6 +10,7 @@
 //                lets its link go with the pose and velocity that it has
 //     drive      command, by name, when the start command is the same in both; effort, strength
 //     battery    energy, by the robot's name, when the capacity is the same in both
+//     wrench     one that waits for the next step, by body
 //     contact    what the points remember, by pair of shapes, when both are the same shape at the same place
 //     on the same link,
 //                and nothing between that link and the world was put elsewhere
@@ -178,6 +179,21 @@ static us_status carry_drives(move *x) {
         to->drive_position[i] = from->drive_position[k];
         to->drive_velocity[i] = from->drive_velocity[k];
         to->drive_torque[i] = from->drive_torque[k];
+    }
+    return US_OK;
+}
+
+// Wrenches that wait for the next step, by body.
+static us_status carry_applied(move *x) {
+    const us_model *m = x->to->model, *o = x->from->model;
+    if (x->from->now.n_applied[0] == 0) return US_OK;
+    const int32_t *new_body =
+        match_names(x, o->names, o->body_name, o->n_body, m->names, m->body_name, m->n_body);
+    if (!new_body) return US_ERR_MEMORY;
+    for (int32_t i = 0; i < x->from->now.n_applied[0]; i++) {
+        usi_applied a = x->from->now.applied[i];
+        a.body = new_body[a.body];
+        if (a.body >= 0) x->to->now.applied[x->to->now.n_applied[0]++] = a;
     }
     return US_OK;
 }
@@ -422,6 +438,7 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     usi_arena_init(&x.arena, &sim->allocator);
     status = carry_joints(&x);
     if (!status) status = carry_drives(&x);
+    if (!status) status = carry_applied(&x);
     if (!status) status = carry_batteries(&x);
     if (!status) status = carry_pairs(&x);
     if (!status) status = carry_contacts(&x, &why);
@@ -470,6 +487,7 @@ static void forget_contacts(us_sim *s, int32_t tree) {
 
 void usi_sim_renew(us_sim *s, int32_t tree) {
     const us_model *m = s->model;
+    s->has_last_step = false;
     forget_contacts(s, tree);
     for (int32_t i = 0; i < m->n_friction; i++) {
         const usi_joint_law *law = &m->joint_law[m->friction[i]];

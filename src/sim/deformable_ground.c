@@ -64,8 +64,8 @@ static bool make_bed(usi_deformable *bed, const us_model *m, const usi_deformabl
                             .has_stirred = true,
                             .n_tile_x = (row->n_x + USI_DEFORMABLE_TILE - 1) / USI_DEFORMABLE_TILE};
     // A print lies in up to nine tiles, and a column that is looked at may reach three more.
-    size_t most = (size_t)limit_of(row) + 9 * (size_t)m->max_contact + 3 * MAX_FLOW;
-    bed->max_tile = (uint32_t)(most < n_tile(bed) ? most : n_tile(bed));
+    size_t max = (size_t)limit_of(row) + 9 * (size_t)m->max_contact + 3 * MAX_FLOW;
+    bed->max_tile = (uint32_t)(max < n_tile(bed) ? max : n_tile(bed));
     layout l = layout_of(bed);
     char *memory = usi_pages_reserve(l.size);
     if (!memory) return false;
@@ -360,16 +360,16 @@ static void let_flow(us_sim *s, int32_t i) {
     usi_deformable_law law =
         usi_deformable_law_of(&s->now.contact.soil[m->bed[i].soil], bed->spacing, varied.gravity);
     if (g->has_region || g->has_flow_map) {
-        us_soil least = {.repose_angle = flattest(s, m->bed[i].geom), .density = 1};
-        law = usi_deformable_law_of(&least, bed->spacing, varied.gravity);
+        us_soil flattest_soil = {.repose_angle = flattest(s, m->bed[i].geom), .density = 1};
+        law = usi_deformable_law_of(&flattest_soil, bed->spacing, varied.gravity);
         law.at = law_at;
         law.context = &varied;
     }
     // A column's soil falls by one spacing in about sqrt(spacing / g): that is how long looking once at all
     // of them lasts, and at least a step.
     double share = fmin(m->step * sqrt(fmax(varied.gravity, 0.01) / bed->spacing), 1),
-           most = ceil(share * bed->n);
-    usi_deformable_settle(bed, &law, most < MAX_FLOW ? (int64_t)most : MAX_FLOW);
+           max = ceil(share * bed->n);
+    usi_deformable_settle(bed, &law, max < MAX_FLOW ? (int64_t)max : MAX_FLOW);
 }
 
 void usi_deformables_step(us_sim *s) {

@@ -22,16 +22,16 @@ typedef struct writing {
     float *height, *change;  // US_DEFORMABLE_TILE rows of x1 - x0
 } writing;
 
-static int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
-static int32_t most(int32_t a, int32_t b) { return a > b ? a : b; }
+static int32_t min_of(int32_t a, int32_t b) { return a < b ? a : b; }
+static int32_t max_of(int32_t a, int32_t b) { return a > b ? a : b; }
 
 static us_status read_tiles(writing *w, int32_t v) {
     float height[US_DEFORMABLE_TILE * US_DEFORMABLE_TILE], change[US_DEFORMABLE_TILE * US_DEFORMABLE_TILE];
     const size_t wide = (size_t)(w->x1 - w->x0);
-    int32_t n_y = least(w->info.n_y - v * US_DEFORMABLE_TILE, US_DEFORMABLE_TILE);
+    int32_t n_y = min_of(w->info.n_y - v * US_DEFORMABLE_TILE, US_DEFORMABLE_TILE);
     for (int32_t u = w->x0 / US_DEFORMABLE_TILE; u * US_DEFORMABLE_TILE < w->x1; u++) {
-        int32_t x = u * US_DEFORMABLE_TILE, n_x = least(w->info.n_x - x, US_DEFORMABLE_TILE),
-                from = most(x, w->x0), to = least(x + n_x, w->x1);
+        int32_t x = u * US_DEFORMABLE_TILE, n_x = min_of(w->info.n_x - x, US_DEFORMABLE_TILE),
+                from = max_of(x, w->x0), to = min_of(x + n_x, w->x1);
         us_status status = us_sim_get_deformable_tile(w->sim, w->bed, u, v, height, change);
         if (status) return status;
         for (int32_t j = 0; j < n_y; j++) {
@@ -69,10 +69,10 @@ static bool find_changed(writing *w) {
         int32_t u, v;
         us_sim_get_deformable_touched(w->sim, w->bed, k, &u, &v);
         if (us_sim_get_deformable_version(w->sim, w->bed, u, v) == 0) continue;
-        w->x0 = least(w->x0, u * US_DEFORMABLE_TILE);
-        w->x1 = most(w->x1, least((u + 1) * US_DEFORMABLE_TILE, w->info.n_x));
-        w->y0 = least(w->y0, v * US_DEFORMABLE_TILE);
-        w->y1 = most(w->y1, least((v + 1) * US_DEFORMABLE_TILE, w->info.n_y));
+        w->x0 = min_of(w->x0, u * US_DEFORMABLE_TILE);
+        w->x1 = max_of(w->x1, min_of((u + 1) * US_DEFORMABLE_TILE, w->info.n_x));
+        w->y0 = min_of(w->y0, v * US_DEFORMABLE_TILE);
+        w->y1 = max_of(w->y1, min_of((v + 1) * US_DEFORMABLE_TILE, w->info.n_y));
     }
     return w->x1 > 0;
 }

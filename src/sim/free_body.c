@@ -34,13 +34,14 @@ static usi_vec3x4 body_rate(const usi_vec3x4 inverse[3], usi_quatx4 R, usi_vec3x
 }
 
 // R exp(theta).
-static usi_quatx4 turned(usi_quatx4 R, usi_vec3x4 theta) {
+static usi_quatx4 rotated(usi_quatx4 R, usi_vec3x4 theta) {
     return usi_quatx4_normalize(usi_quatx4_mul(R, usi_quatx4_exp(theta)));
 }
 
 // Rate of the rotation vector theta from R on, when the angular momentum is L: usi_rotation_rate of each.
-static usi_vec3x4 turn_rate(const usi_vec3x4 inverse[3], usi_quatx4 R, usi_vec3x4 theta, usi_vec3x4 L) {
-    usi_vec3x4 w = body_rate(inverse, turned(R, theta), L), once = usi_vec3x4_cross(theta, w),
+static usi_vec3x4 rotation_vector_rate(const usi_vec3x4 inverse[3], usi_quatx4 R, usi_vec3x4 theta,
+                                       usi_vec3x4 L) {
+    usi_vec3x4 w = body_rate(inverse, rotated(R, theta), L), once = usi_vec3x4_cross(theta, w),
                twice = usi_vec3x4_cross(theta, once);
     usi_v4 x = usi_vec3x4_dot(theta, theta), c = 1.0 / 12 + x * (1.0 / 720 + x * (1.0 / 30240));
     usi_vec3x4 rate = usi_vec3x4_add(
@@ -57,15 +58,15 @@ static usi_vec3x4 turn_rate(const usi_vec3x4 inverse[3], usi_quatx4 R, usi_vec3x
     return rate;
 }
 
-// The turn within a step of length h during which the angular momentum goes from L0 to L1.
-static usi_vec3x4 turn_of_step(const usi_vec3x4 inverse[3], usi_quatx4 R, double h, usi_vec3x4 L0,
-                               usi_vec3x4 L1) {
+// The rotation vector of a step of length h during which the angular momentum goes from L0 to L1.
+static usi_vec3x4 rotation_of_step(const usi_vec3x4 inverse[3], usi_quatx4 R, double h, usi_vec3x4 L0,
+                                   usi_vec3x4 L1) {
     const usi_v4 half = usi_v4_all(0.5 * h), whole = usi_v4_all(h);
     usi_vec3x4 L_mid = usi_vec3x4_scale(usi_v4_all(0.5), usi_vec3x4_add(L0, L1));
     usi_vec3x4 a = body_rate(inverse, R, L0);
-    usi_vec3x4 b = turn_rate(inverse, R, usi_vec3x4_scale(half, a), L_mid);
-    usi_vec3x4 c = turn_rate(inverse, R, usi_vec3x4_scale(half, b), L_mid);
-    usi_vec3x4 d = turn_rate(inverse, R, usi_vec3x4_scale(whole, c), L1);
+    usi_vec3x4 b = rotation_vector_rate(inverse, R, usi_vec3x4_scale(half, a), L_mid);
+    usi_vec3x4 c = rotation_vector_rate(inverse, R, usi_vec3x4_scale(half, b), L_mid);
+    usi_vec3x4 d = rotation_vector_rate(inverse, R, usi_vec3x4_scale(whole, c), L1);
     return usi_vec3x4_scale(
         usi_v4_all(h / 6),
         usi_vec3x4_add(usi_vec3x4_add(a, d), usi_vec3x4_scale(usi_v4_all(2), usi_vec3x4_add(b, c))));
@@ -73,8 +74,8 @@ static usi_vec3x4 turn_of_step(const usi_vec3x4 inverse[3], usi_quatx4 R, double
 
 // What acts on a body, in the axes of its joint's frame F, which is fixed in the world: force, and moment
 // about the centre of mass.
-static void find_push(const us_sim *s, int32_t first, const us_command *command, usi_v4 *out_force,
-                      usi_v4 *out_moment) {
+static void find_wrench(const us_sim *s, int32_t first, const us_command *command, usi_v4 *out_force,
+                        usi_v4 *out_moment) {
     const us_model *m = s->model;
     const usi_node *root = &m->node[first], *n = &m->node[first + 5];
     const double *q = s->now.q + root->q;
@@ -109,7 +110,7 @@ static void step_bodies(us_sim *s, const int32_t first[4], const us_command *com
         place[l] = usi_v4_set(q[4], q[5], q[6]);
         spin[l] = usi_v4_set(v[0], v[1], v[2]);
         velocity[l] = usi_v4_set(v[3], v[4], v[5]);
-        find_push(s, first[l], command, &force_of[l], &moment_of[l]);
+        find_wrench(s, first[l], command, &force_of[l], &moment_of[l]);
     }
     usi_quatx4 R;
     usi_v4 z;
@@ -126,14 +127,14 @@ static void step_bodies(us_sim *s, const int32_t first[4], const us_command *com
     invert3(I, inverse);
     usi_vec3x4 L = usi_quatx4_rotate(R, usi_vec3x4_columns(I, w)),
                L_end = usi_vec3x4_add(L, usi_vec3x4_scale(step, moment));
-    usi_quatx4 R_end = turned(R, turn_of_step(inverse, R, h, L, L_end)), back = usi_quatx4_conj(R_end);
+    usi_quatx4 R_end = rotated(R, rotation_of_step(inverse, R, h, L, L_end)), back = usi_quatx4_conj(R_end);
     usi_vec3x4 w_end = body_rate(inverse, R_end, L_end),
                v_com = usi_quatx4_rotate(R, usi_vec3x4_add(v, usi_vec3x4_cross(w, c)));
     usi_vec3x4 v_end = usi_vec3x4_add(v_com, usi_vec3x4_scale(step / mass, force));
-    usi_vec3x4 v_way =
+    usi_vec3x4 v_mean =
         is_second_order ? usi_vec3x4_scale(usi_v4_all(0.5), usi_vec3x4_add(v_com, v_end)) : v_end;
     usi_vec3x4 p_com =
-        usi_vec3x4_add(usi_vec3x4_add(p, usi_quatx4_rotate(R, c)), usi_vec3x4_scale(step, v_way));
+        usi_vec3x4_add(usi_vec3x4_add(p, usi_quatx4_rotate(R, c)), usi_vec3x4_scale(step, v_mean));
     usi_vec3x4 p_end = usi_vec3x4_sub(p_com, usi_quatx4_rotate(R_end, c)),
                v_N = usi_vec3x4_sub(usi_quatx4_rotate(back, v_end), usi_vec3x4_cross(w_end, c));
     usi_v4_transpose(R_end.w, R_end.v.x, R_end.v.y, R_end.v.z, orientation);
@@ -155,7 +156,7 @@ static void step_bodies(us_sim *s, const int32_t first[4], const us_command *com
     }
 }
 
-bool usi_pushes_root(const usi_tree *tree, const us_command *command) {
+bool usi_has_root_torque(const usi_tree *tree, const us_command *command) {
     for (int32_t i = tree->first; command && command->torque && i < tree->first + 6; i++) {
         if (command->torque[i] != 0) return true;
     }
@@ -167,7 +168,7 @@ void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_o
     int32_t first[4], n = 0;
     for (int32_t t = 0; t < m->n_tree; t++) {
         const usi_tree *tree = &m->tree[t];
-        if (!tree->is_free_body || usi_is_touched(s, t) || usi_pushes_root(tree, command)) continue;
+        if (!tree->is_free_body || usi_is_touched(s, t) || usi_has_root_torque(tree, command)) continue;
         first[n++] = tree->first;
         if (n == 4) {
             step_bodies(s, first, command, is_second_order);
@@ -182,10 +183,10 @@ void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_o
 }
 
 // Whether a tree's momentum about its centre of mass is kept, and its linear momentum changed by gravity
-// alone: the command must not push its root.
+// alone: the command must not act on its root.
 static bool keeps_momentum(const us_sim *s, const usi_tree *tree, const us_command *command) {
     if (usi_is_touched(s, (int32_t)(tree - s->model->tree))) return false;
-    if (!tree->is_free_tree || tree->is_free_body || usi_pushes_root(tree, command)) return false;
+    if (!tree->is_free_tree || tree->is_free_body || usi_has_root_torque(tree, command)) return false;
     for (int32_t b = 0; command && command->wrench && b < s->model->n_body; b++) {
         const us_wrench *w = &command->wrench[b];
         int32_t node = s->model->body[b].node;

@@ -9,16 +9,16 @@ us_status usi_step_euler(us_sim *s, const us_command *command) {
     const us_model *m = s->model;
     const double h = m->step;
     const usi_scheme scheme = {h, h * h, h, true};
-    double *a = s->next.a, *v = s->next.v, *turn = s->turn;
+    double *a = s->next.a, *v = s->next.v, *displacement = s->displacement;
     for (int32_t i = 0; i < m->n_pad; i++)
         a[i] = s->now.a[i];
     if (!usi_accelerate(s, &scheme, &(usi_pass){true, true}, s->now.q, s->now.v, command, a))
         return usi_diverged(s, "dynamics", NULL);
     for (int32_t i = 0; i < m->n_pad; i++) {
         v[i] = s->now.v[i] + h * a[i];
-        turn[i] = h * v[i];
+        displacement[i] = h * v[i];
     }
-    usi_add(m, s->now.q, turn, s->next.q);
+    usi_add(m, s->now.q, displacement, s->next.q);
     usi_step_free_bodies(s, command, false);
     return US_OK;
 }
@@ -40,24 +40,24 @@ us_status usi_step_midpoint(us_sim *s, const us_command *command) {
     const us_model *m = s->model;
     const double h = m->step;
     const usi_scheme scheme = {0.5 * h, 0.25 * h * h, h, false};
-    double *a = s->next.a, *v = s->next.v, *mid_v = s->mid_v, *turn = s->turn;
+    double *a = s->next.a, *v = s->next.v, *mid_v = s->mid_v, *displacement = s->displacement;
     for (int32_t i = 0; i < m->n_pad; i++)
         a[i] = 2 * s->now.a[i] - s->now.a_before[i];
     for (int pass = 0; pass < 2; pass++) {
         double part = pass == 0 && m->n_row > 0 && !s->dyn->ignores_rows ? 0 : 0.5 * h;
         for (int32_t i = 0; i < m->n_pad; i++) {
             mid_v[i] = s->now.v[i] + part * a[i];
-            turn[i] = part * mid_v[i];
+            displacement[i] = part * mid_v[i];
         }
-        usi_add(m, s->now.q, turn, s->mid_q);
+        usi_add(m, s->now.q, displacement, s->mid_q);
         if (!usi_accelerate(s, &scheme, &(usi_pass){pass == 0, pass == 1}, s->mid_q, mid_v, command, a))
             return usi_diverged(s, "dynamics", NULL);
     }
     for (int32_t i = 0; i < m->n_pad; i++) {
         v[i] = s->now.v[i] + h * a[i];
-        turn[i] = h * (s->now.v[i] + 0.5 * h * a[i]);
+        displacement[i] = h * (s->now.v[i] + 0.5 * h * a[i]);
     }
-    usi_add(m, s->now.q, turn, s->next.q);
+    usi_add(m, s->now.q, displacement, s->next.q);
     usi_step_free_bodies(s, command, true);
     usi_step_free_trees(s, command);
     return US_OK;

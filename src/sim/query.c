@@ -66,7 +66,7 @@ us_pose us_sim_get_pose(const us_sim *s, us_body body) {
     return X;
 }
 
-us_twist us_sim_get_twist(us_sim *s, us_body body) {
+us_twist us_sim_get_twist(const us_sim *s, us_body body) {
     us_twist V = {{NAN, NAN, NAN}, {NAN, NAN, NAN}};
     if (!s || body.i < 0 || body.i >= s->model->n_body) return V;
     const usi_body *b = &s->model->body[body.i];
@@ -115,12 +115,12 @@ static bool in_range(double x, double low, double high) { return x >= low && x <
 us_status us_sim_set_pair(us_sim *s, us_material a, us_material b, const us_pair_values *v) {
     if (!s || !v || a.i < 0 || b.i < 0 || a.i >= s->model->n_material || b.i >= s->model->n_material)
         return US_ERR_ARG;
-    const double most = 1e15;
+    const double max = 1e15;
     const double positive[] = {v->static_friction, v->kinetic_friction, v->viscous,         v->normal_static,
                                v->rotational,      v->assumed_mass,     v->reference_speed, v->stiffness,
                                v->damping_ratio,   v->torsion_radius,   v->rolling_length};
     for (size_t i = 0; i < sizeof positive / sizeof positive[0]; i++) {
-        if (!in_range(positive[i], 0, most)) return US_ERR_VALUE;
+        if (!in_range(positive[i], 0, max)) return US_ERR_VALUE;
     }
     if (!in_range(v->restitution, 0, 1) || v->kinetic_friction > v->static_friction) return US_ERR_VALUE;
     if (!(v->assumed_mass > 0) || !(v->reference_speed > 0)) return US_ERR_VALUE;
@@ -160,6 +160,7 @@ us_status us_sim_set_state(us_sim *s, const double *q, const double *v) {
         memcpy(s->now.q + n->q, &r, sizeof r);
     }
     if (v && m->n_node > 0) memcpy(s->now.v, v, (size_t)m->n_node * sizeof(double));
+    s->has_last_step = false;
     // Neither the old acceleration nor what touched says anything about the new state.
     if (q) {
         s->now.contact.n_touch[0] = s->now.contact.n_anchor[0] = 0;
@@ -174,26 +175,26 @@ us_status us_sim_set_state(us_sim *s, const double *q, const double *v) {
     return US_OK;
 }
 
-us_energy us_sim_get_energy(us_sim *s) {
+us_energy us_sim_get_energy(const us_sim *s) {
     us_energy bad = {NAN, NAN};
     return s ? usi_energy(s->dyn, s->now.q, s->now.v) : bad;
 }
 
-us_momentum us_sim_get_momentum(us_sim *s) {
+us_momentum us_sim_get_momentum(const us_sim *s) {
     us_momentum p = {NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN}, {NAN, NAN, NAN}};
     if (s) us_dyn_momentum(s->dyn, s->now.q, s->now.v, &p);
     return p;
 }
 
-double us_sim_get_closure(us_sim *s) {
+double us_sim_get_closure(const us_sim *s) {
     if (!s) return NAN;
     us_dyn *d = s->dyn;
-    double most = 0;
+    double max = 0;
     if (s->model->n_row == 0) return 0;
     us_dyn_constraints(d, s->now.q, NULL, NULL);
     for (int32_t i = 0; i < s->model->n_row; i++)
-        most = fmax(most, fabs(d->phi[i]));
-    return most;
+        max = fmax(max, fabs(d->phi[i]));
+    return max;
 }
 
 // ---------------------------------------------------------------- values by name
@@ -281,7 +282,7 @@ static double soil_value(const us_sim *s, int32_t body, int part) {
     return value[part];
 }
 
-double us_sim_get_value(us_sim *s, int32_t id) {
+double us_sim_get_value(const us_sim *s, int32_t id) {
     if (!s || id < 0) return NAN;
     int kind = id >> KIND_SHIFT;
     int32_t i = id & INDEX_MASK;

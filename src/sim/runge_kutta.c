@@ -73,14 +73,14 @@ static bool runge_kutta(us_sim *s, const tableau *T, double h, const double *q0,
                 dt += T->a[i][j] * s->rate[(size_t)j * n + k];
                 dv += T->a[i][j] * s->accel[(size_t)j * n + k];
             }
-            s->turn[k] = h * dt;
+            s->displacement[k] = h * dt;
             s->mid_v[k] = v0[k] + h * dv;
         }
-        displace(m, q0, s->turn, s->mid_q);
+        displace(m, q0, s->displacement, s->mid_q);
         double *accel = s->accel + (size_t)i * n;
         memset(accel, 0, n * sizeof *accel);
         if (!usi_accelerate_explicit(s, s->mid_q, s->mid_v, command, accel)) return false;
-        displacement_rate(m, s->turn, s->mid_q, s->mid_v, s->rate + (size_t)i * n);
+        displacement_rate(m, s->displacement, s->mid_q, s->mid_v, s->rate + (size_t)i * n);
     }
     for (size_t k = 0; k < n; k++) {
         double dt = 0, dv = 0;
@@ -88,10 +88,10 @@ static bool runge_kutta(us_sim *s, const tableau *T, double h, const double *q0,
             dt += T->b[j] * s->rate[(size_t)j * n + k];
             dv += T->b[j] * s->accel[(size_t)j * n + k];
         }
-        s->turn[k] = h * dt;
+        s->displacement[k] = h * dt;
         v1[k] = v0[k] + h * dv;
     }
-    displace(m, q0, s->turn, q1);
+    displace(m, q0, s->displacement, q1);
     return true;
 }
 
@@ -107,11 +107,11 @@ us_status usi_step_rk4(us_sim *s, const us_command *command) {
     return US_OK;
 }
 
-// The greatest error of a trial step, in units of the tolerance; infinite when something is not finite.
+// The largest error of a trial step, in units of the tolerance; infinite when something is not finite.
 static double trial_error(const us_sim *s, const tableau *T, double h, const double *v0) {
     const us_model *m = s->model;
     const size_t n = (size_t)m->n_pad;
-    double most = 0;
+    double largest = 0;
     for (size_t k = 0; k < (size_t)m->n_node; k++) {
         double et = 0, ev = 0;
         for (int j = 0; j < T->stages; j++) {
@@ -121,9 +121,9 @@ static double trial_error(const us_sim *s, const tableau *T, double h, const dou
         et = fabs(h * et);
         ev = fabs(h * ev) / (1 + fabs(v0[k]));
         if (!isfinite(et + ev)) return INFINITY;
-        most = fmax(most, fmax(et, ev));
+        largest = fmax(largest, fmax(et, ev));
     }
-    return most / m->tolerance;
+    return largest / m->tolerance;
 }
 
 // A tolerance below what rounding leaves would make sub-steps without end: a tick that has taken this many is
@@ -156,7 +156,7 @@ us_status usi_step_adaptive(us_sim *s, const us_command *command) {
             h = use * factor;
         }
         if (h > 1e-10 * m->step) continue;
-        memcpy(s->next.v, s->trial_v, bytes_v);  // to tell which joint it was
+        memcpy(s->next.v, s->trial_v, bytes_v);  // for the diagnosis: which joint it was
         return usi_diverged(s, "dynamics",
                             "allow a larger tolerance, or use integrator=\"midpoint\", which is stable for "
                             "stiff springs and dampers");

@@ -169,7 +169,7 @@ static bool guess(const setting *x) {
     fit_plane(feet, n, lowest, plane);
     for (int32_t i = 0; i < n; i++)
         up = fmax(up, feet[i].rise - plane[0] - plane[1] * feet[i].x - plane[2] * feet[i].y);
-    // The shortest turn from the vertical to the plane's normal.
+    // The shortest rotation from the vertical to the plane's normal.
     double length = sqrt(plane[1] * plane[1] + plane[2] * plane[2]), angle = atan(length);
     us_quat tilt = us_quat_identity();
     if (length > 1e-12) {
@@ -229,13 +229,13 @@ static us_status relax(const setting *x, us_error *err) {
                                 x->pose[1], s->error.message);
         }
         hold(x);
-        double energy = 0, most = 0;
+        double energy = 0, fastest = 0;
         for (int32_t i = x->tree->first; i < x->tree->end; i++) {
             energy += s->now.v[i] * s->now.v[i];
-            most = fmax(most, fabs(s->now.v[i]));
+            fastest = fmax(fastest, fabs(s->now.v[i]));
         }
         bool is_down = s->contacts && usi_is_touched(s, x->root->tree);
-        n_quiet = is_down && most < QUIET ? n_quiet + 1 : 0;
+        n_quiet = is_down && fastest < QUIET ? n_quiet + 1 : 0;
         if (n_quiet == QUIET_STEPS) return US_OK;
         if (is_down && energy < before) {
             for (int32_t i = x->tree->first; i < x->tree->end; i++)

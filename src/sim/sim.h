@@ -5,7 +5,15 @@
 #include "actuate/actuate.h"
 #include "contact/contact_world.h"
 #include "dyn/dyn.h"
+#include "understudy/query.h"
 #include "understudy/sim.h"
+
+// A wrench that was applied to a body since the last step (apply.c).
+typedef struct usi_applied {
+    us_wrench wrench;  // at the body's origin, world axes
+    int32_t body;
+    int32_t reserved;  // 0
+} usi_applied;
 
 // The state: all that the future depends on. X(type, name, count, unit, about)
 #define USI_STATE_FIELDS(X)                                                                           \
@@ -25,6 +33,8 @@
     X(double, battery_energy, n_battery, "J", "what is left in each battery")                         \
     X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")         \
     X(double, stuck, n_friction, "rad, m", "where dry friction holds a joint")                        \
+    X(int32_t, n_applied, 1, "1", "bodies that a wrench was applied to")                              \
+    X(usi_applied, applied, n_body, "", "those wrenches: they act in the next step")                  \
     X(usi_sensor_state, sensor, n_sensor, "", "what sensors keep, and their faults")                  \
     X(double, reading, n_reading, "", "what sensors say, one after the other")                        \
     X(uint8_t, part, n_plugin_byte, "", "what parts keep: us_plugin")
@@ -43,7 +53,7 @@ enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
 #define USI_SCRATCH_FIELDS(X)                                                                        \
     X(double, mid_q, n_q_pad, "rad, m", "positions at a stage")                                      \
     X(double, mid_v, n_pad, "rad/s", "velocities at a stage")                                        \
-    X(double, turn, n_pad, "rad", "displacement from the step's start")                              \
+    X(double, displacement, n_pad, "rad", "displacement from the step's start")                      \
     X(double, rate, USI_STAGES *n_pad, "rad/s", "rates of the displacement at each stage")           \
     X(double, accel, USI_STAGES *n_pad, "rad/s2", "accelerations at each stage")                     \
     X(double, sub_q, n_q_pad, "rad, m", "positions at the start of a sub-step")                      \
@@ -55,7 +65,8 @@ enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
     X(double, torque, max_joint_row, "N m, N", "torque of each row without bounds and acceleration") \
     X(int8_t, bound, max_joint_row, "", "which bound a row is on: -1 low, 0 none, 1 high")           \
     X(double, end_q, n_q_pad, "rad, m", "positions of touched trees at the end of the step")         \
-    X(double, end_v, n_pad, "rad/s", "and their velocities")
+    X(double, end_v, n_pad, "rad/s", "and their velocities")                                         \
+    X(us_wrench, wrench, n_body, "N m, N", "command and applied wrenches of the step, with has_wrench")
 
 struct us_sim {
     const us_model *model;
@@ -79,6 +90,11 @@ struct us_sim {
     size_t n_plugin_byte;
     bool back_buffer_is_one_step_old;  // next's states of parts are those that now's came from, one step ago:
                                        // us_plugin.carry
+    bool is_stepping;                  // plug-ins run: inputs go to next
+    bool has_last_step;       // next and the scratch are as the last step left them: query_reaction.c
+    bool has_wrench;          // the step had wrenches: `wrench`
+    us_contact_event *event;  // 2 max_contact; NULL: no shape can collide
+    int32_t n_event;          // of the last step
     bool enable_profile;
     us_profile profile;
     us_error error;
@@ -118,7 +134,8 @@ static inline bool usi_is_still(const us_sim *s, int32_t tree) {
 }
 // Whether the contact solve moves this tree in the present step, rather than an integrator; or nothing does.
 static inline bool usi_is_touched(const us_sim *s, int32_t tree) {
-    return (s->contacts && s->contacts->islands.tree[tree].island >= 0) || usi_is_still(s, tree);
+    const usi_tree_now *t = s->contacts ? &s->contacts->islands.tree[tree] : NULL;
+    return (t && t->island >= 0 && !t->is_released) || usi_is_still(s, tree);
 }
 
 // Forgets which trees the contact solve moved in the last step: dynamics that are asked for between steps are
@@ -173,12 +190,17 @@ us_status usi_step_midpoint(us_sim *s, const us_command *command);
 us_status usi_step_rk4(us_sim *s, const us_command *command);
 us_status usi_step_adaptive(us_sim *s, const us_command *command);
 
-// Whether the command has a torque or force along the root's own axes, which turn during the step.
-bool usi_pushes_root(const usi_tree *tree, const us_command *command);
+// Whether the command has a torque or force along the root's own axes, which rotate during the step.
+bool usi_has_root_torque(const usi_tree *tree, const us_command *command);
 // Overwrites what the integrator did to free bodies by the momentum form; and gives free trees back their
 // momentum.
 void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_order);
 void usi_step_free_trees(us_sim *s, const us_command *command);
+
+// apply.c: the step's command, applied wrenches included. The wrench array it points at is scratch.
+us_command usi_take_applied(us_sim *s, const us_command *command);
+// query_event.c: after now and next have changed places.
+void usi_find_contact_events(us_sim *s);
 
 // take_command.c. Carries over to next what a step keeps: the last acceleration, the sub-step, the drives'
 // commands, faults. usi_take_command: and then the command, and what plug-ins make of it.

@@ -10,7 +10,8 @@ us_sim_def us_sim_def_default(void) {
 
 int32_t usi_state_fields(const us_model *m, size_t n_plugin_byte, usi_field *out, int32_t cap,
                          size_t *out_size) {
-    const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_drive = (size_t)m->n_drive;
+    const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_drive = (size_t)m->n_drive,
+                 n_body = (size_t)m->n_body;
     const size_t n_friction = (size_t)m->n_friction, n_battery = (size_t)m->n_battery;
     const size_t n_sensor = (size_t)m->n_sensor, n_reading = (size_t)m->n_reading;
     const size_t max_contact = m->n_geom > 0 ? (size_t)m->max_contact : 0,
@@ -26,7 +27,8 @@ int32_t usi_state_fields(const us_model *m, size_t n_plugin_byte, usi_field *out
 
 static int32_t scratch_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
     const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad,
-                 max_joint_row = (size_t)m->max_joint_row, n_actuated = (size_t)m->n_actuated;
+                 max_joint_row = (size_t)m->max_joint_row, n_actuated = (size_t)m->n_actuated,
+                 n_body = (size_t)m->n_body;
     size_t size = 0;
     int32_t n = 0;
     USI_SCRATCH_FIELDS(USI_FIELD_ROW)
@@ -69,6 +71,8 @@ static bool make_scratch(us_sim *s) {
 static us_status start(us_sim *s, us_error *err) {
     const us_model *m = s->model;
     memset(s->now.block, 0, s->state_size);
+    s->has_last_step = false;
+    s->n_event = 0;
     usi_deformables_clear(s);
     if (m->n_q) memcpy(s->now.q, m->q_start, (size_t)m->n_q * sizeof(double));
     if (m->n_node) memcpy(s->now.v, m->v_start, (size_t)m->n_node * sizeof(double));
@@ -108,6 +112,9 @@ static us_status start(us_sim *s, us_error *err) {
     return US_OK;
 }
 
+// Every pair of two steps may be in an event.
+static size_t event_bytes(const us_model *m) { return 2 * (size_t)m->max_contact * sizeof(us_contact_event); }
+
 us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err) {
     us_sim_def d = *def;
     us_sim *s = usi_alloc(&d.allocator, sizeof *s, _Alignof(us_sim));
@@ -123,6 +130,10 @@ us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **ou
     if (!status && d.n_thread > 1) status = usi_pool_create(d.n_thread, &d.allocator, &s->pool);
     if (!status && model->n_geom > 0)
         status = usi_contacts_create(model, s->dyn, s->pool, &d.allocator, &s->contacts);
+    if (!status && model->n_geom > 0) {
+        s->event = usi_alloc(&d.allocator, event_bytes(model), _Alignof(us_contact_event));
+        if (!s->event) status = US_ERR_MEMORY;
+    }
     if (!status) status = usi_deformables_create(s);
     if (!status && !(make_state(s, &s->now) && make_state(s, &s->next) && make_scratch(s)))
         status = US_ERR_MEMORY;
@@ -162,6 +173,7 @@ void us_sim_destroy(us_sim *s) {
     usi_release(&a, s->now.block, s->state_size, USI_ALIGN);
     usi_release(&a, s->next.block, s->state_size, USI_ALIGN);
     usi_release(&a, s->scratch, s->scratch_size, USI_ALIGN);
+    usi_release(&a, s->event, s->event ? event_bytes(s->model) : 0, _Alignof(us_contact_event));
     if (s->ghost) usi_release(&a, s->ghost, 2 * ((size_t)s->model->n_tree + 1), 1);
     usi_release(&a, s->part, (size_t)s->n_part * sizeof *s->part, _Alignof(us_plugin));
     usi_release(&a, s, sizeof *s, _Alignof(us_sim));
@@ -182,6 +194,7 @@ void us_sim_poison(us_sim *s) {
     if (s->contacts) usi_contacts_poison(s->contacts);
     memset(s->next.block, 0xff, s->state_size);
     s->back_buffer_is_one_step_old = false;
+    s->has_last_step = false;
 }
 
 // ---------------------------------------------------------------- snapshot
@@ -194,14 +207,23 @@ typedef struct header {
 } header;
 static const char MAGIC[8] = {'U', 'S', 'T', 'A', 'T', 'E', '0', '1'};
 
-// The fields of the state, with as many elements as are in use: what lies beyond the last contact means
-// nothing.
-static int32_t used_fields(const us_sim *s, usi_field *f, int32_t n_touch, int32_t n_anchor) {
+// How many elements of the state's lists are in use.
+typedef struct used_counts {
+    int32_t n_touch, n_anchor, n_applied;
+} used_counts;
+
+static used_counts used_now(const us_sim *s) {
+    return (used_counts){s->now.contact.n_touch[0], s->now.contact.n_anchor[0], s->now.n_applied[0]};
+}
+
+// The fields of the state, with as many elements as are in use: what lies beyond them means nothing.
+static int32_t used_fields(const us_sim *s, usi_field *f, const used_counts *used) {
     int32_t n = usi_state_fields(s->model, s->n_plugin_byte, f, MAX_FIELDS, NULL);
     for (int32_t i = 0; i < n; i++) {
         // By name: arrays without elements share their place with the next one.
-        if (strcmp(f[i].name, "touch") == 0) f[i].count = (size_t)n_touch;
-        if (strcmp(f[i].name, "anchor") == 0) f[i].count = (size_t)n_anchor;
+        if (strcmp(f[i].name, "touch") == 0) f[i].count = (size_t)used->n_touch;
+        if (strcmp(f[i].name, "anchor") == 0) f[i].count = (size_t)used->n_anchor;
+        if (strcmp(f[i].name, "applied") == 0) f[i].count = (size_t)used->n_applied;
     }
     return n;
 }
@@ -216,7 +238,8 @@ static size_t length_of(const usi_field *f, int32_t n) {
 us_status us_sim_save(const us_sim *s, void *buf, size_t cap, size_t *out_length) {
     if (!s) return US_ERR_ARG;
     usi_field f[MAX_FIELDS];
-    int32_t n = used_fields(s, f, s->now.contact.n_touch[0], s->now.contact.n_anchor[0]);
+    const used_counts used = used_now(s);
+    int32_t n = used_fields(s, f, &used);
     size_t fields = length_of(f, n), length = fields + usi_deformables_save(s, NULL);
     if (out_length) *out_length = length;
     if (!buf) return US_OK;
@@ -234,6 +257,16 @@ us_status us_sim_save(const us_sim *s, void *buf, size_t cap, size_t *out_length
     return US_OK;
 }
 
+// Whether the applied wrenches of a snapshot are on bodies that there are.
+static bool has_bodies(const us_model *m, const char *from, int32_t n) {
+    for (int32_t i = 0; i < n; i++) {
+        usi_applied a;
+        memcpy(&a, from + (size_t)i * sizeof a, sizeof a);
+        if (a.body < 0 || a.body >= m->n_body) return false;
+    }
+    return true;
+}
+
 us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     if (!s || !buf) return US_ERR_ARG;
     header h;
@@ -241,27 +274,40 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     memcpy(&h, buf, sizeof h);
     if (memcmp(h.magic, MAGIC, sizeof MAGIC) != 0 || h.model != s->model->hash || h.length != length)
         return US_ERR_SNAPSHOT;
-    const char *start = (const char *)buf + sizeof h, *from = start;
+    const char *start = (const char *)buf + sizeof h;
     if (us_hash_bytes(0, start, length - sizeof h) != h.check) return US_ERR_SNAPSHOT;
-    // The numbers of contacts stand before the contacts.
+    // The counts stand before the lists, so their places are found one list after another.
     usi_field f[MAX_FIELDS];
-    int32_t n = used_fields(s, f, 0, 0), count[2] = {0, 0};
-    if (length < length_of(f, n)) return US_ERR_SNAPSHOT;
+    used_counts used = {0, 0, 0};
+    int32_t n = used_fields(s, f, &used);
+    const int32_t max_contact = s->model->n_geom > 0 ? s->model->max_contact : 0;
+    size_t at = sizeof h;
     for (int32_t i = 0; i < n; i++) {
-        const char *at = (const char *)s->now.block + f[i].offset;
-        if (at == (const char *)s->now.contact.n_touch) memcpy(&count[0], from, sizeof count[0]);
-        if (at == (const char *)s->now.contact.n_anchor) memcpy(&count[1], from, sizeof count[1]);
-        from += f[i].count * f[i].each;
+        int32_t *count = strcmp(f[i].name, "n_touch") == 0     ? &used.n_touch
+                         : strcmp(f[i].name, "n_anchor") == 0  ? &used.n_anchor
+                         : strcmp(f[i].name, "n_applied") == 0 ? &used.n_applied
+                                                               : NULL;
+        if (strcmp(f[i].name, "applied") == 0) f[i].count = (size_t)used.n_applied;
+        if (strcmp(f[i].name, "touch") == 0) f[i].count = (size_t)used.n_touch;
+        if (strcmp(f[i].name, "anchor") == 0) f[i].count = (size_t)used.n_anchor;
+        const size_t bytes = f[i].count * f[i].each;
+        if (bytes > length - at) return US_ERR_SNAPSHOT;
+        if (count) memcpy(count, (const char *)buf + at, sizeof *count);
+        if (count && (*count < 0 || *count > (count == &used.n_applied ? s->model->n_body : max_contact)))
+            return US_ERR_SNAPSHOT;
+        if (strcmp(f[i].name, "applied") == 0 &&
+            !has_bodies(s->model, (const char *)buf + at, used.n_applied))
+            return US_ERR_SNAPSHOT;
+        at += bytes;
     }
-    int32_t most = s->model->n_geom > 0 ? s->model->max_contact : 0;
-    if (count[0] < 0 || count[1] < 0 || count[0] > most || count[1] > most) return US_ERR_SNAPSHOT;
-    n = used_fields(s, f, count[0], count[1]);
     size_t fields = length_of(f, n);
     if (length < fields || !usi_deformables_restore(s, (const char *)buf + fields, length - fields))
         return US_ERR_SNAPSHOT;
     if (s->contacts) s->contacts->collide.n_soil_contact = 0;
+    s->has_last_step = false;
+    s->n_event = 0;
     s->back_buffer_is_one_step_old = false;
-    from = start;
+    const char *from = start;
     for (int32_t i = 0; i < n; i++) {
         size_t bytes = f[i].count * f[i].each;
         if (bytes) memcpy((char *)s->now.block + f[i].offset, from, bytes);
@@ -273,7 +319,8 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
 uint64_t us_sim_hash(const us_sim *s) {
     if (!s) return 0;
     usi_field f[MAX_FIELDS];
-    int32_t n = used_fields(s, f, s->now.contact.n_touch[0], s->now.contact.n_anchor[0]);
+    const used_counts used = used_now(s);
+    int32_t n = used_fields(s, f, &used);
     uint64_t hash = s->model->hash;
     for (int32_t i = 0; i < n; i++)
         hash = us_hash_bytes(hash, (const char *)s->now.block + f[i].offset, f[i].count * f[i].each);

@@ -57,10 +57,13 @@ static us_status commit(us_sim *s) {
     usi_stiction_move(m, s->next.q, s->now.blockage, s->now.stuck, s->next.stuck);
     usi_batteries_draw(m, s->next.drive_effort, s->next.v, s->now.battery_energy, s->next.battery_energy);
     s->next.tick[0] = s->now.tick[0] + 1;
+    s->next.n_applied[0] = 0;
     usi_state previous = s->now;
     s->now = s->next;
     s->next = previous;
     s->back_buffer_is_one_step_old = true;
+    s->has_last_step = !s->is_trial;
+    if (!s->is_trial) usi_find_contact_events(s);
     return US_OK;
 }
 
@@ -105,6 +108,7 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
 
     // Reads: command, now. Writes: next's commands, faults and plug-in states.
     us_status status = usi_take_command(s, command);
+    const us_command all = usi_take_applied(s, command);
     lap(&watch, US_STAGE_COMMAND);
 
     // Reads: now. Writes: what touches and which trees hang together (scratch), next.contact.parted.
@@ -117,11 +121,11 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
 
     // Reads: now, command, what touches, joint rows. Writes: next.contact, and of touched trees
     // next.drive_effort, end_q and end_v.
-    if (!status) status = usi_solve_contacts(s, command);
+    if (!status) status = usi_solve_contacts(s, &all);
     lap(&watch, US_STAGE_CONTACT);
 
     // Reads: now, command, joint rows, end_q and end_v. Writes: next.q, v, a, substep, drive_effort.
-    if (!status) status = integrate(s, command);
+    if (!status) status = integrate(s, &all);
     if (!status) usi_take_touched(s);
     lap(&watch, US_STAGE_DYNAMICS);
 
@@ -129,7 +133,7 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
     if (!status) status = constrain(s);
     lap(&watch, US_STAGE_CONSTRAIN);
 
-    // Reads: next. Writes: next.stuck, battery_energy, tick; then next is now.
+    // Reads: next. Writes: next.stuck, battery_energy, tick; then next is now; contact events.
     if (!status) status = commit(s);
     lap(&watch, US_STAGE_COMMIT);
 

@@ -21,6 +21,9 @@ void usi_carry_over(us_sim *s) {
     for (int32_t i = 0; i < s->model->n_region; i++)
         s->next.contact.region[i] = s->now.contact.region[i];
     s->next.contact.n_touch[0] = s->next.contact.n_anchor[0] = 0;
+    s->next.n_applied[0] = s->now.n_applied[0];
+    for (int32_t i = 0; i < s->now.n_applied[0]; i++)
+        s->next.applied[i] = s->now.applied[i];
     if (s->model->n_sensor > 0) {
         memcpy(s->next.sensor, s->now.sensor, (size_t)s->model->n_sensor * sizeof *s->now.sensor);
         memcpy(s->next.reading, s->now.reading, (size_t)s->model->n_reading * sizeof *s->now.reading);
@@ -62,5 +65,8 @@ static us_status copy_command(us_sim *s, const us_command *c) {
 us_status usi_take_command(us_sim *s, const us_command *command) {
     usi_carry_over(s);
     us_status status = copy_command(s, command);
-    return status ? status : usi_run_plugins(s);
+    s->is_stepping = true;
+    if (!status) status = usi_run_plugins(s);
+    s->is_stepping = false;
+    return status;
 }

@@ -28,7 +28,7 @@ void usi_choose_runs(us_sim *s, const us_command *c) {
     d->n_run = 0;
     for (int32_t t = 0; t < m->n_tree; t++) {
         const usi_tree *tree = &m->tree[t];
-        if (usi_is_touched(s, t) || (by_momentum && tree->is_free_body && !usi_pushes_root(tree, c)))
+        if (usi_is_touched(s, t) || (by_momentum && tree->is_free_body && !usi_has_root_torque(tree, c)))
             continue;
         if (d->n_run > 0 && d->run[d->n_run - 1].end == tree->first)
             d->run[d->n_run - 1].end = tree->end;

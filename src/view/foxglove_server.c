@@ -136,7 +136,7 @@ static void tell_error(session *s, const char *message) {
     tell(s, 2, message);
     if (++s->n_error <= N_ERROR) return;
     char line[160];
-    snprintf(line, sizeof line, "%s was sent away: too many errors", usi_web_client_name(s->client));
+    snprintf(line, sizeof line, "%s disconnected: too many protocol errors", usi_web_client_name(s->client));
     us_world_log(s->foxglove->world, 1, line);
     usi_web_close(s->client, "too many errors");
 }

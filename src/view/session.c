@@ -33,7 +33,7 @@ static void close_session(usi_session *s, const char *why) {
     if (s->is_closing) return;
     s->is_closing = true;
     char line[200];
-    snprintf(line, sizeof line, "%s was sent away: %s", usi_web_client_name(s->client), why);
+    snprintf(line, sizeof line, "%s disconnected: %s", usi_web_client_name(s->client), why);
     usi_page_note(s->view, 1, shown_time(s->view), line);
     usi_web_close(s->client, why);
 }
@@ -469,7 +469,7 @@ static void take_drive(usi_session *s, const usi_view_message *m) {
     tell_error(s, text);
 }
 
-// A client that says more than anybody could mean is told so, and in the end sent away.
+// A client that says more than anybody could mean is told so, and in the end disconnected.
 static bool is_allowed(usi_session *s) {
     double now = usi_view_clock();
     s->allowance = fmin(MESSAGE_BURST, s->allowance + MESSAGE_RATE * (now - s->allowed));

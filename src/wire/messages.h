@@ -3,9 +3,8 @@
 //   us_msg_twist twist = {.linear.x = 0.3};
 //   us_message_encode(usi_type_twist, &twist, buf, sizeof buf, &length);
 //
-// The structs are those of the IDL compiler (idl/*.idl); wire/message_list.h, made by tools/idl_types.c,
-// gives each of them
-//   us_msg_joint_state       the struct
+// Of each type in idl/*.idl tools/idl_types.c makes, in understudy/messages.h and wire/message_list.h,
+//   us_msg_joint_state       the struct, which lies in memory as that of Cyclone's IDL compiler does
 //   USI_MESSAGE_JOINT_STATE  its number, for us_message_get_type and for switches
 //   usi_type_joint_state     its us_message_type, also for static initialisers
 // Strings are char * (bounded ones char[]), never written to by the encoder; sequences have _length and

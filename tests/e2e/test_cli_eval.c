@@ -201,7 +201,7 @@ static void what_cannot_be_used_is_an_error(void **state) {
         {"{\"base\": {\"quaternion\": [0, 0, 0, 0]}}", "length 0"},
         {"{\"base\": {\"rpy\": [0, 0, 0]}}", "unknown key \"rpy\""},
         {"{\"base\": {\"twist\": {\"frame\": \"moon\"}}}", "unknown frame"},
-        {"{\"wrenches\": {\"amr\": {}}}", "no link \"amr\""},
+        {"{\"wrenches\": {\"amr\": {}}}", "unknown link \"amr\""},
         {"{\"wrenches\": {\"arm\": {\"force\": 3}}}", "not an array"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

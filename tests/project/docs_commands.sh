@@ -8,6 +8,7 @@
 #   ```xml file=NAME     is written to NAME, for the commands that follow (any language)
 #   ```c excerpt=PATH    every line of it is in that file of the source tree
 #   ```c compile         is a whole C file that compiles against the public headers
+#   ```c run             is a program that also links, and ends with status 0
 #
 # Numbers may differ by 1e-3 of their size (another compiler rounds otherwise); times, paces and hashes are not compared.
 set -euo pipefail
@@ -103,7 +104,18 @@ check_block() { # document line kind
         done || complain "$place: this is not what ${kind#* excerpt=} says"
         ;;
     "c compile")
-        "${CC:-gcc}" -std=c17 -Wall -Wextra -Werror -fsyntax-only -I"$source/include" -x c "$work/block" || complain "$place: this does not compile"
+        "${CC:-gcc}" -std=c17 -Wall -Wextra -Werror -fsyntax-only -I"$source/include" -I"$build/generated/include" -x c "$work/block" || complain "$place: this does not compile"
+        ;;
+    "c run")
+        if "${CC:-gcc}" -std=c17 -Wall -Wextra -Werror -I"$source/include" -I"$build/generated/include" -o "$work/program" -x c "$work/block" -x none \
+            -L"$build" -Wl,-rpath,"$(realpath "$build")" -lunderstudy -lm; then
+            (cd "$work/at" && "$work/program") </dev/null >"$work/printed" 2>"$work/noise" || {
+                complain "$place: the program ends with status $?"
+                cat "$work/printed" "$work/noise"
+            }
+        else
+            complain "$place: this does not build"
+        fi
         ;;
     *) return 0 ;;
     esac

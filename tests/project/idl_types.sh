@@ -7,16 +7,22 @@ tool=$build_dir/idl_types
 [[ -x $tool ]] || { echo "$tool is not built"; exit 1; }
 failed=0
 
-"$tool" list.h table.c "$source_dir"/idl/*.idl
+"$tool" list.h table.c public.h "$source_dir"/idl/*.idl
 # The order in which the files are given does not matter.
 mapfile -t reversed < <(printf '%s\n' "$source_dir"/idl/*.idl | sort -r)
-"$tool" list_reversed.h table_reversed.c "${reversed[@]}"
+"$tool" list_reversed.h table_reversed.c public_reversed.h "${reversed[@]}"
 cmp table.c table_reversed.c || failed=1
+cmp public.h public_reversed.h || failed=1
+
+# The public header needs nothing but standard headers, as C and as C++.
+for language in c:c17 c++:c++17; do
+    ${CC:-cc} -x "${language%%:*}" -std="${language##*:}" -Wall -Wextra -Wpedantic -Werror -fsyntax-only public.h || failed=1
+done
 
 # refuses REASON LINE TEXT: the text as bad.idl is refused at that line with that reason.
 refuses() {
     printf '%s' "$3" >bad.idl
-    if "$tool" bad.h bad.c bad.idl 2>message.txt; then
+    if "$tool" bad.h bad.c bad_public.h bad.idl 2>message.txt; then
         echo "taken, though it should be refused ($1): $3"
         failed=1
     elif ! grep -q "bad.idl:$2: .*$1" message.txt; then
@@ -53,7 +59,7 @@ done
 refuses 'nested too deep' 1 "$deep $close"
 
 # A missing file is said by its name.
-if "$tool" bad.h bad.c missing.idl 2>message.txt || ! grep -q 'missing.idl: cannot be read' message.txt; then
+if "$tool" bad.h bad.c bad_public.h missing.idl 2>message.txt || ! grep -q 'missing.idl: cannot be read' message.txt; then
     echo "a missing file: $(cat message.txt)"
     failed=1
 fi

@@ -149,7 +149,8 @@ static void what_cannot_be_is_refused_with_a_remedy(void **state) {
     (void)state;
     expect("<shape type=\"height-field\" file=\"level\" nx=\"5\"/>", US_ERR_VALUE, "nx: a site has its own");
     expect("<shape type=\"height-field\" file=\"level\" zone=\"0 0 5\"/>", US_ERR_VALUE, "zone");
-    expect("<shape type=\"height-field\" file=\"level\" zone=\"5 0 0 5\"/>", US_ERR_VALUE, "no rectangle");
+    expect("<shape type=\"height-field\" file=\"level\" zone=\"5 0 0 5\"/>", US_ERR_VALUE,
+           "invalid rectangle");
     expect("<shape type=\"height-field\" file=\"level\" zone=\"0 0 0.1 0.1\"/>", US_ERR_VALUE,
            "empty, or reaches beyond");
     expect("<shape type=\"height-field\" file=\"level\" zone=\"0 0 301 50\"/>", US_ERR_VALUE,

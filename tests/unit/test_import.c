@@ -562,9 +562,9 @@ static void a_file_without_a_reference_system_needs_a_word_about_it(void **state
     assert_int_equal(us_raster_find_info(&def, NULL, NULL, &info, &err), US_OK);
     assert_string_equal(info.reference, "NAD83 / UTM zone 10N");
     def.reference = "the moon, somewhere";
-    assert_refused(&def, US_ERR_VALUE, "is not a reference system", "EPSG:");
+    assert_refused(&def, US_ERR_VALUE, "invalid reference system", "EPSG:");
     def.reference = "http://localhost/crs";
-    assert_refused(&def, US_ERR_VALUE, "is not a reference system", "EPSG:");
+    assert_refused(&def, US_ERR_VALUE, "invalid reference system", "EPSG:");
 }
 
 static void a_directory_that_cannot_be_used_is_named(void **state) {

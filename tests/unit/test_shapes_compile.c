@@ -675,7 +675,7 @@ static void a_row_names_its_model_and_brings_its_parameters(void **state) {
     const usi_pair *clay = pair_of(m, "clay", "default");
     assert_string_equal(m->interaction[clay->model].name, "mud");
     assert_true(m->interaction[clay->model].touch == touch);
-    const usi_pair_row *row = &m->pair_row[clay->parameter];
+    const usi_interaction_row *row = &m->pair_row[clay->parameter];
     assert_int_equal(row->n_parameter, 1);
     assert_string_equal(row->parameters[0].key, "depth");
     assert_true(row->parameters[0].number == 0.2);

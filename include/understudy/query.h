@@ -1,0 +1,81 @@
+// Questions to a world that steps: rays, overlaps, contact events, joint reactions.
+//
+// All of them leave the sim's state as it is and allocate nothing. As every function of a us_sim they belong
+// to the thread that has it.
+#ifndef UNDERSTUDY_QUERY_H
+#define UNDERSTUDY_QUERY_H
+
+#include "understudy/sim.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Which shapes a ray or an overlap sees.
+typedef struct us_query_filter {
+    uint32_t mask;       // shapes with a group of these; default all
+    us_body except;      // no shapes of this body; default -1: of all
+    bool except_object;  // nor of any body that joints connect with it; default false
+    bool except_world;   // no shapes of the world itself; default false
+} us_query_filter;
+US_API us_query_filter us_query_filter_default(void);
+
+typedef struct us_sim_hit {
+    us_body body;     // -1: the world, or nothing
+    int32_t shape;    // of the spec; -1: nothing was hit
+    int32_t geom;     // for us_model_get_geom; -1: nothing was hit
+    double distance;  // m along the ray; infinite: nothing was hit
+    us_vec3 point;    // m, in W; NaN: nothing was hit
+    us_vec3 normal;   // unit, in W, outwards
+} us_sim_hit;
+
+// The first shape that a ray meets within max_distance (m, may be infinite). The direction may have any
+// length but 0. A ray that begins inside a solid shape hits it at distance 0, the normal against the ray. Of
+// equal distances the shape of the lower index counts. Shapes are as they were written, without their
+// margins; deformable ground has the heights that it has now. `filter` may be NULL: all shapes.
+// US_ERR_VALUE: a number is not finite, or the direction is 0. US_ERR_IO, US_ERR_LIMIT: ground that is paged
+// in cannot be had. The hit is then that of nothing. Cost: the kinematics, a box per shape, and the rays into
+// those boxes that the ray crosses.
+US_API us_status us_sim_cast_ray(const us_sim *sim, us_vec3 origin_W, us_vec3 direction_W,
+                                 double max_distance, const us_query_filter *filter, us_sim_hit *out_hit);
+// n rays at once: kinematics and boxes are found once for all of them. On an error the hits mean nothing.
+US_API us_status us_sim_cast_rays(const us_sim *sim, int32_t n, const us_vec3 *origins_W,
+                                  const us_vec3 *directions_W, double max_distance,
+                                  const us_query_filter *filter, us_sim_hit *out_hits);
+
+// The shapes that a shape at a pose would overlap or touch, in the order of their indices
+// (us_model_get_geom): the first `cap` of them go to out_geoms, which may be NULL when cap is 0; *out_n is
+// how many there are. Deformable ground that has changed under the shape's box is taken column by column,
+// each flat at its present height. US_ERR_ARG, US_ERR_VALUE: a geom or pose that us_geom_check or
+// us_geom_distance refuses; US_ERR_IO, US_ERR_LIMIT: as us_sim_cast_ray. Cost: a box per shape, and a
+// distance to each shape whose box overlaps.
+US_API us_status us_sim_overlap(const us_sim *sim, const us_geom *geom, us_pose X_WG,
+                                const us_query_filter *filter, int32_t *out_geoms, int32_t cap,
+                                int32_t *out_n);
+
+// Pairs of shapes that began or ceased to touch in the last step. Touching is having a contact point
+// (us_sim_get_contact): points appear when the surfaces are nearer than half a millimetre plus what they move
+// in a step, some time before they push. None before the first step and after us_sim_reset, us_sim_restore
+// and us_sim_replace: the step after a restore compares with the contacts that were restored, as the step
+// after the snapshot did. What was moved by hand has lost its contacts: if it still touches, they begin anew.
+typedef struct us_contact_event {
+    us_body body_a, body_b;    // -1: the world
+    int32_t shape_a, shape_b;  // of the spec; a and b as in us_contact
+    bool is_begin;             // otherwise they ceased to touch
+} us_contact_event;
+US_API int32_t us_sim_n_contact_event(const us_sim *sim);
+US_API us_contact_event us_sim_get_contact_event(const us_sim *sim, int32_t i);  // shapes -1 for a bad index
+
+// The wrench that a joint's parent exerts on its child through the joint, as a mean over the last step:
+// moment about the child's origin and force, world axes. By inverse dynamics: what the motion of all that
+// hangs on the joint needed, less gravity, contact forces and applied wrenches. Along the joint's free
+// directions it is what drives, springs, dampers, friction and limits gave, less what rotor inertia
+// (armature) took; of a floating joint it is 0, up to the integrator's error and torques that a command gave
+// its coordinates. NaN for a bad index, before the first step, after reset, restore, replace and changes by
+// hand, and in objects that a loop holds. Cost: the kinematics, and all bodies and contacts.
+US_API us_wrench us_sim_get_joint_reaction(const us_sim *sim, us_joint joint);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

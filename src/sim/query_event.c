@@ -1,0 +1,76 @@
+// Contact events: which pairs of shapes began or ceased to touch in a step.
+//
+// Both steps' lists of touching geoms are sorted by pair, so one pass over both finds what is in one alone.
+// A shape of the spec may consist of several geoms: its pair begins with the first of their pairs and ends
+// with the last, so a candidate is held against the whole other list.
+#include <string.h>
+
+#include "sim/sim.h"
+#include "understudy/query.h"
+
+// The pair of a touch, by its lower and its higher geom.
+static int64_t pair_of(const usi_touch *t) {
+    return t->geom_a < t->geom_b ? (int64_t)t->geom_a << 32 | t->geom_b
+                                 : (int64_t)t->geom_b << 32 | t->geom_a;
+}
+
+static bool is_same_touch(const usi_touch *a, const usi_touch *b) {
+    return a->geom_a == b->geom_a && a->geom_b == b->geom_b && (a->n > 0) == (b->n > 0);
+}
+
+static us_contact_event event_of(const us_model *m, const usi_touch *t, bool is_begin) {
+    const usi_geom *a = &m->geom[t->geom_a], *b = &m->geom[t->geom_b];
+    return (us_contact_event){{a->body}, {b->body}, a->shape, b->shape, is_begin};
+}
+
+static bool is_same_pair(const us_contact_event *a, const us_contact_event *b) {
+    return (a->shape_a == b->shape_a && a->shape_b == b->shape_b) ||
+           (a->shape_a == b->shape_b && a->shape_b == b->shape_a);
+}
+
+static void add_event(us_sim *s, const usi_touch *t, const usi_contact_state *other, bool is_begin) {
+    us_contact_event event = event_of(s->model, t, is_begin);
+    for (int32_t i = 0; i < other->n_touch[0]; i++) {
+        us_contact_event there = event_of(s->model, &other->touch[i], is_begin);
+        if (other->touch[i].n > 0 && is_same_pair(&event, &there)) return;
+    }
+    for (int32_t i = 0; i < s->n_event; i++) {
+        if (s->event[i].is_begin == is_begin && is_same_pair(&event, &s->event[i])) return;
+    }
+    s->event[s->n_event++] = event;
+}
+
+void usi_find_contact_events(us_sim *s) {
+    const usi_contact_state *now = &s->now.contact, *before = &s->next.contact;
+    s->n_event = 0;
+    if (!s->event) return;
+    int32_t i = 0, k = 0;
+    for (;;) {
+        // Nearly all pairs are those of the step before.
+        while (i < now->n_touch[0] && k < before->n_touch[0] &&
+               is_same_touch(&now->touch[i], &before->touch[k])) {
+            i++;
+            k++;
+        }
+        // Touches without points are none.
+        while (i < now->n_touch[0] && now->touch[i].n == 0)
+            i++;
+        while (k < before->n_touch[0] && before->touch[k].n == 0)
+            k++;
+        bool has_now = i < now->n_touch[0], has_before = k < before->n_touch[0];
+        if (!has_now && !has_before) return;
+        int64_t a = has_now ? pair_of(&now->touch[i]) : INT64_MAX,
+                b = has_before ? pair_of(&before->touch[k]) : INT64_MAX;
+        if (a < b) add_event(s, &now->touch[i], before, true);
+        if (b < a) add_event(s, &before->touch[k], now, false);
+        i += a <= b;
+        k += b <= a;
+    }
+}
+
+int32_t us_sim_n_contact_event(const us_sim *s) { return s ? s->n_event : 0; }
+
+us_contact_event us_sim_get_contact_event(const us_sim *s, int32_t i) {
+    us_contact_event none = {{-1}, {-1}, -1, -1, false};
+    return s && i >= 0 && i < s->n_event ? s->event[i] : none;
+}

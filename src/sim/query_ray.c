@@ -1,0 +1,252 @@
+// Rays into a world: every shape whose box a ray crosses is asked, and the nearest answer counts.
+//
+// Ground with a bed of soil is cast in pieces: over tiles of the bed in which nothing has happened the ray
+// meets the height field as it was written; over the others the surface is sampled at a quarter of the
+// columns' distance, and where the ray goes under it the place is found by bisection.
+//
+// Ground that is paged in is asked for along the ray, a stretch at a time, and no further than the first hit.
+#include <math.h>
+
+#include "contact/residency.h"
+#include "contact/soil.h"
+#include "geom/geom.h"
+#include "sim/sim__query.h"
+
+// m: paged ground is asked for in boxes around so much of the ray.
+static const double STRETCH = 50;
+// m: to which bisection finds the place on deformed ground.
+static const double PRECISION = 1e-9;
+
+typedef struct segment {
+    double from, to;  // m along the ray; empty when from > to
+} segment;
+
+static bool is_empty(segment s) { return !(s.from <= s.to); }
+
+// The part of a segment in which low <= o + d t <= high.
+static segment clip_slab(segment s, double o, double d, double low, double high) {
+    if (d == 0) return o >= low && o <= high ? s : (segment){1, 0};
+    double a = (low - o) / d, b = (high - o) / d;
+    return (segment){fmax(s.from, fmin(a, b)), fmin(s.to, fmax(a, b))};
+}
+
+static segment clip_box(segment s, us_vec3 o, us_vec3 d, const us_aabb *box) {
+    s = clip_slab(s, o.x, d.x, box->min.x, box->max.x);
+    s = clip_slab(s, o.y, d.y, box->min.y, box->max.y);
+    return clip_slab(s, o.z, d.z, box->min.z, box->max.z);
+}
+
+static us_vec3 point_at(us_vec3 o, us_vec3 d, double t) { return us_vec3_add(o, us_vec3_scale(t, d)); }
+
+// ---------------------------------------------------------------- deformed ground
+
+// A height field with a bed, and a ray in its frame.
+typedef struct deformed {
+    const usi_geom *g;
+    const usi_deformable *bed;
+    us_vec3 o, d;
+} deformed;
+
+static double height_over(const deformed *x, double t) {
+    us_vec3 p = point_at(x->o, x->d, t);
+    return p.z - usi_surface_at(x->g, x->bed, p.x, p.y);
+}
+
+// The first place in a segment at which the ray is not above the surface.
+static us_ray_hit sample(const deformed *x, segment s) {
+    const us_ray_hit miss = {INFINITY, {0, 0, 0}};
+    const double across = hypot(x->d.x, x->d.y), apart = 0.25 * x->bed->spacing;
+    // A steep ray is over one place, where the surface is the same all along: its ends say all.
+    double n = across > 0 ? ceil(across * (s.to - s.from) / apart) : 1, before = s.from;
+    if (!(n >= 1)) n = 1;
+    if (height_over(x, before) > 0) {
+        double k = 1, after = s.to;
+        for (; k <= n; k++) {
+            after = k < n ? s.from + k / n * (s.to - s.from) : s.to;
+            if (height_over(x, after) <= 0) break;
+            before = after;
+        }
+        if (k > n) return miss;
+        while (after - before > PRECISION) {
+            double middle = 0.5 * (before + after);
+            if (!(middle > before && middle < after)) break;
+            if (height_over(x, middle) > 0)
+                before = middle;
+            else
+                after = middle;
+        }
+        before = after;
+    }
+    us_vec3 p = point_at(x->o, x->d, before);
+    double gx = usi_surface_at(x->g, x->bed, p.x + 0.5 * apart, p.y) -
+                usi_surface_at(x->g, x->bed, p.x - 0.5 * apart, p.y),
+           gy = usi_surface_at(x->g, x->bed, p.x, p.y + 0.5 * apart) -
+                usi_surface_at(x->g, x->bed, p.x, p.y - 0.5 * apart);
+    us_vec3 normal = us_vec3_make(-gx / apart, -gy / apart, 1);
+    return (us_ray_hit){before, us_vec3_scale(1 / us_vec3_norm(normal), normal)};
+}
+
+static int32_t clamp(double x, int32_t n) { return x < 0 ? 0 : x > n - 1 ? n - 1 : (int32_t)x; }
+
+// Whether the surface between the columns of a tile is as it was: so are those of the next ones, from which
+// it goes on.
+static bool is_untouched(const usi_deformable *bed, int32_t u, int32_t v) {
+    const int32_t n_u = bed->n_tile_x, n_v = (bed->n_y + USI_DEFORMABLE_TILE - 1) / USI_DEFORMABLE_TILE;
+    for (int k = 0; k < 4; k++) {
+        int32_t i = u + (k & 1), j = v + (k >> 1);
+        if (i < n_u && j < n_v && bed->slot[(size_t)j * (size_t)n_u + (size_t)i] != 0) return false;
+    }
+    return true;
+}
+
+static us_ray_hit cast_deformed(const deformed *x, double range) {
+    const us_ray_hit miss = {INFINITY, {0, 0, 0}};
+    const us_geom *geom = &x->g->geom;
+    const us_height_field *f = geom->field;
+    const double half_x = 0.5 * (f->n_x - 1) * f->dx, half_y = 0.5 * (f->n_y - 1) * f->dy;
+    const usi_deformable *bed = x->bed;
+    const double tile = USI_DEFORMABLE_TILE * bed->spacing;
+    segment s = clip_slab((segment){0, range}, x->o.x, x->d.x, -half_x, half_x);
+    s = clip_slab(s, x->o.y, x->d.y, -half_y, half_y);
+    // Above all of it there is nothing to be met; far below it all is solid.
+    us_aabb box = us_geom_box(geom, us_pose_identity());
+    s = clip_slab(s, x->o.z, x->d.z, -INFINITY, box.max.z + bed->depth);
+    if (is_empty(s)) return miss;
+    // A ray that begins inside, or that meets the wall around the field.
+    if (height_over(x, s.from) <= 0) {
+        us_vec3 p = point_at(x->o, x->d, s.from), normal = us_vec3_scale(-1, x->d);
+        double to_x = half_x - fabs(p.x), to_y = half_y - fabs(p.y);
+        if (s.from > 0 && to_x <= to_y) normal = us_vec3_make(p.x > 0 ? 1 : -1, 0, 0);
+        if (s.from > 0 && to_y < to_x) normal = us_vec3_make(0, p.y > 0 ? 1 : -1, 0);
+        return (us_ray_hit){s.from, normal};
+    }
+    if (x->d.z < 0) s.to = fmin(s.to, fmax(s.from, (box.min.z - bed->depth - 1 - x->o.z) / x->d.z));
+    if (!isfinite(s.to)) return miss;
+    // Tile after tile; the columns of the first one begin half the bed to the left of the middle.
+    const double x0 = -0.5 * (bed->n_x - 1) * bed->spacing, y0 = -0.5 * (bed->n_y - 1) * bed->spacing;
+    const int32_t n_v = (bed->n_y + USI_DEFORMABLE_TILE - 1) / USI_DEFORMABLE_TILE;
+    us_vec3 p = point_at(x->o, x->d, s.from);
+    int32_t u = clamp((p.x - x0) / tile, bed->n_tile_x), v = clamp((p.y - y0) / tile, n_v);
+    for (double t = s.from;;) {
+        double end_u = x->d.x > 0 ? x0 + (u + 1) * tile : x0 + u * tile,
+               end_v = x->d.y > 0 ? y0 + (v + 1) * tile : y0 + v * tile;
+        double to_u = x->d.x != 0 ? (end_u - x->o.x) / x->d.x : INFINITY,
+               to_v = x->d.y != 0 ? (end_v - x->o.y) / x->d.y : INFINITY;
+        bool is_last_u = x->d.x > 0 ? u == bed->n_tile_x - 1 : u == 0,
+             is_last_v = x->d.y > 0 ? v == n_v - 1 : v == 0;
+        if (is_last_u) to_u = INFINITY;
+        if (is_last_v) to_v = INFINITY;
+        double leave = fmax(t, fmin(s.to, fmin(to_u, to_v)));
+        us_ray_hit hit;
+        if (is_untouched(bed, u, v)) {
+            hit = us_geom_ray(geom, us_pose_identity(), point_at(x->o, x->d, t), x->d, leave - t);
+            hit.range += t;
+        } else {
+            hit = sample(x, (segment){t, leave});
+        }
+        if (isfinite(hit.range) || leave >= s.to) return hit;
+        t = leave;
+        if (to_u <= to_v)
+            u += x->d.x > 0 ? 1 : -1;
+        else
+            v += x->d.y > 0 ? 1 : -1;
+    }
+}
+
+// ---------------------------------------------------------------- all shapes
+
+static us_ray_hit cast_shape(const us_sim *s, int32_t geom, us_pose X_WG, us_vec3 o, us_vec3 d,
+                             double range) {
+    const usi_geom *g = &s->model->geom[geom];
+    const usi_deformable *bed = usi_shape_bed(s, geom);
+    if (!bed) return us_geom_ray(&g->geom, X_WG, o, d, range);
+    us_pose X_GW = us_pose_inverse(X_WG);
+    deformed x = {g, bed, us_pose_point(X_GW, o), us_quat_rotate(X_GW.q, d)};
+    us_ray_hit hit = cast_deformed(&x, range);
+    hit.normal = us_quat_rotate(X_WG.q, hit.normal);
+    return hit;
+}
+
+// Ground whose tiles are read when something asks for them: stretch after stretch of the ray.
+static us_status cast_paged(const us_sim *s, int32_t geom, us_pose X_WG, us_vec3 o, us_vec3 d, segment part,
+                            us_ray_hit *out_hit) {
+    for (double t = part.from; t <= part.to && isfinite(part.to); t += STRETCH) {
+        double end = fmin(t + STRETCH, part.to);
+        us_vec3 a = point_at(o, d, t), b = point_at(o, d, end);
+        us_aabb box = {us_vec3_make(fmin(a.x, b.x), fmin(a.y, b.y), fmin(a.z, b.z)),
+                       us_vec3_make(fmax(a.x, b.x), fmax(a.y, b.y), fmax(a.z, b.z))};
+        us_status status = usi_residency_look(s->contacts, box);
+        if (status) return status;
+        *out_hit = cast_shape(s, geom, X_WG, a, d, end - t);
+        out_hit->range += t;
+        if (isfinite(out_hit->range)) return US_OK;
+    }
+    return US_OK;
+}
+
+us_query_filter us_query_filter_default(void) {
+    us_query_filter f = {.mask = UINT32_MAX, .except = {-1}};
+    return f;
+}
+
+static us_sim_hit no_hit(void) {
+    return (us_sim_hit){{-1}, -1, -1, INFINITY, {NAN, NAN, NAN}, {NAN, NAN, NAN}};
+}
+
+static bool is_finite(us_vec3 a) { return isfinite(a.x) && isfinite(a.y) && isfinite(a.z); }
+
+us_status us_sim_cast_rays(const us_sim *s, int32_t n, const us_vec3 *origins, const us_vec3 *directions,
+                           double max_distance, const us_query_filter *filter, us_sim_hit *out_hits) {
+    if (!s || n < 0 || (n > 0 && (!origins || !directions || !out_hits))) return US_ERR_ARG;
+    bool is_good = max_distance >= 0;
+    for (int32_t i = 0; i < n; i++) {
+        out_hits[i] = no_hit();
+        double length = us_vec3_norm(directions[i]);
+        is_good = is_good && is_finite(origins[i]) && isfinite(length) && length > 0;
+    }
+    if (!is_good) return US_ERR_VALUE;
+    const us_model *m = s->model;
+    usi_shapes_start(s);
+    for (int32_t k = 0; k < m->n_geom; k++) {
+        const usi_geom *g = &m->geom[k];
+        if (!usi_shape_is_seen(m, k, filter)) continue;
+        us_pose X_WG = usi_shape_pose(s, k);
+        us_aabb box = us_geom_box(&g->geom, X_WG);
+        const bool is_field = g->geom.kind == US_GEOM_HEIGHT_FIELD;
+        const bool is_paged = is_field && g->geom.field->pager;
+        for (int32_t i = 0; i < n; i++) {
+            const us_vec3 o = origins[i], d = us_vec3_scale(1 / us_vec3_norm(directions[i]), directions[i]);
+            us_sim_hit *best = &out_hits[i];
+            const double range = fmin(max_distance, best->distance);
+            // Fields are solid downwards without end, and soil may lie above them: their own rays know.
+            segment part = is_field ? (segment){0, range} : clip_box((segment){0, range}, o, d, &box);
+            if (is_paged) {
+                us_aabb high = {{box.min.x, box.min.y, -INFINITY}, {box.max.x, box.max.y, INFINITY}};
+                part = clip_box(part, o, d, &high);
+                if (d.z != 0) {
+                    double depth = g->bed >= 0 ? m->bed[g->bed].depth : 0;
+                    part = clip_slab(part, o.z, d.z, box.min.z - depth - STRETCH, box.max.z + depth);
+                }
+            }
+            if (is_empty(part)) continue;
+            us_ray_hit hit = {INFINITY, {0, 0, 0}};
+            us_status status = US_OK;
+            if (is_paged)
+                status = cast_paged(s, k, X_WG, o, d, part, &hit);
+            else
+                hit = cast_shape(s, k, X_WG, o, d, range);
+            if (status) return status;
+            if (!(hit.range < best->distance) || hit.range > max_distance) continue;
+            *best = (us_sim_hit){{g->body}, g->shape, k, hit.range, point_at(o, d, hit.range), hit.normal};
+        }
+    }
+    return US_OK;
+}
+
+us_status us_sim_cast_ray(const us_sim *s, us_vec3 origin, us_vec3 direction, double max_distance,
+                          const us_query_filter *filter, us_sim_hit *out_hit) {
+    if (!out_hit) return US_ERR_ARG;
+    us_status status = us_sim_cast_rays(s, 1, &origin, &direction, max_distance, filter, out_hit);
+    if (status) *out_hit = no_hit();
+    return status;
+}
