@@ -31,11 +31,11 @@ typedef struct kind_row {
     int size, id;
 } kind_row;
 static const kind_row kinds[] = {
-    {"boolean", "bool", "BOOL", "bool", 1, 15},     {"octet", "byte", "BYTE", "uint8_t", 1, 16},
-    {"int8", "int8", "INT8", "int8_t", 1, 2},         {"uint8", "uint8", "UINT8", "uint8_t", 1, 3},
-    {"int16", "int16", "INT16", "int16_t", 2, 4},      {"uint16", "uint16", "UINT16", "uint16_t", 2, 5},
-    {"int32", "int32", "INT32", "int32_t", 4, 6},      {"uint32", "uint32", "UINT32", "uint32_t", 4, 7},
-    {"int64", "int64", "INT64", "int64_t", 8, 8},      {"uint64", "uint64", "UINT64", "uint64_t", 8, 9},
+    {"boolean", "bool", "BOOL", "bool", 1, 15},      {"octet", "byte", "BYTE", "uint8_t", 1, 16},
+    {"int8", "int8", "INT8", "int8_t", 1, 2},        {"uint8", "uint8", "UINT8", "uint8_t", 1, 3},
+    {"int16", "int16", "INT16", "int16_t", 2, 4},    {"uint16", "uint16", "UINT16", "uint16_t", 2, 5},
+    {"int32", "int32", "INT32", "int32_t", 4, 6},    {"uint32", "uint32", "UINT32", "uint32_t", 4, 7},
+    {"int64", "int64", "INT64", "int64_t", 8, 8},    {"uint64", "uint64", "UINT64", "uint64_t", 8, 9},
     {"float", "float32", "FLOAT32", "float", 4, 10}, {"double", "float64", "FLOAT64", "double", 8, 11},
     {"string", "string", "STRING", "char *", 4, 17}};
 enum { N_KIND = sizeof kinds / sizeof *kinds, STRING = N_KIND - 1, MESSAGE = N_KIND };
@@ -489,7 +489,8 @@ static void add_sequence(text *out, const field *f) {
     if (n_made == MAX_TYPE) die("too many kinds of sequences");
     copy_name(made[n_made++], sizeof made[0], name);
     add(out,
-        "typedef struct us_msg_sequence_%s {\n    uint32_t _maximum;\n    uint32_t _length;\n    %s*_buffer;\n  "
+        "typedef struct us_msg_sequence_%s {\n    uint32_t _maximum;\n    uint32_t _length;\n    "
+        "%s*_buffer;\n  "
         "  bool _release;\n} us_msg_sequence_%s;\n\n",
         name, c, name);
 }
@@ -509,7 +510,8 @@ static void add_struct(text *out, int t, bool *is_done) {
         const field *f = &types[t].fields[i];
         char c[2 * MAX_NAME], name[2 * MAX_NAME];
         element_names(f, c, name, sizeof c);
-        if (f->kind == STRING && f->bound && f->shape == SEQUENCE) die("a sequence of bounded strings: %s", f->name);
+        if (f->kind == STRING && f->bound && f->shape == SEQUENCE)
+            die("a sequence of bounded strings: %s", f->name);
         if (f->shape == SEQUENCE)
             add(out, "    us_msg_sequence_%s %s;\n", name, f->name);
         else if (f->kind == STRING && f->bound)
@@ -527,8 +529,10 @@ static void add_public(text *out) {
     add(out,
         "// The messages as plain structs, for us_message_encode and us_message_decode (understudy/wire.h).\n"
         "//\n"
-        "// Made from idl/*.idl by tools/idl_types.c. Strings are char * (bounded ones arrays), which the encoder\n"
-        "// never writes to; NULL is sent as \"\". Sequences have _length elements at _buffer, NULL when there are\n"
+        "// Made from idl/*.idl by tools/idl_types.c. Strings are char * (bounded ones arrays), which the "
+        "encoder\n"
+        "// never writes to; NULL is sent as \"\". Sequences have _length elements at _buffer, NULL when "
+        "there are\n"
         "// none; _maximum and _release are not looked at.\n"
         "#ifndef UNDERSTUDY_MESSAGES_H\n#define UNDERSTUDY_MESSAGES_H\n\n"
         "#include <stdbool.h>\n#include <stdint.h>\n\n"
@@ -570,7 +574,8 @@ static void add_list(text *out) {
 static void add_layout(text *out, int t) {
     const char *ours = types[t].snake, *theirs = types[t].c_name;
     add(out,
-        "_Static_assert(sizeof(us_msg_%s) == sizeof(%s) && _Alignof(us_msg_%s) == _Alignof(%s), \"layout\");\n",
+        "_Static_assert(sizeof(us_msg_%s) == sizeof(%s) && _Alignof(us_msg_%s) == _Alignof(%s), "
+        "\"layout\");\n",
         ours, theirs, ours, theirs);
     for (int i = 0; i < types[t].n_field; i++) {
         const field *f = &types[t].fields[i];
@@ -580,8 +585,8 @@ static void add_layout(text *out, int t) {
             "                   sizeof(((us_msg_%s *)0)->%s) == sizeof(((%s *)0)->%s) &&\n"
             "                   sizeof(((us_msg_%s *)0)->%s%s) == sizeof(((%s *)0)->%s%s),\n               "
             "\"layout\");\n",
-            ours, f->name, theirs, f->name, ours, f->name, theirs, f->name, ours, f->name, part, theirs, f->name,
-            part);
+            ours, f->name, theirs, f->name, ours, f->name, theirs, f->name, ours, f->name, part, theirs,
+            f->name, part);
     }
 }
 
@@ -592,7 +597,8 @@ static void add_fields(text *out, int t) {
         const field *f = &types[t].fields[i];
         const type *inner = f->kind == MESSAGE ? &types[f->type] : NULL;
         add(out,
-            "    {.name = \"%s\", .offset = offsetof(us_msg_%s, %s), .kind = USI_KIND_%s, .shape = USI_SHAPE_%s, "
+            "    {.name = \"%s\", .offset = offsetof(us_msg_%s, %s), .kind = USI_KIND_%s, .shape = "
+            "USI_SHAPE_%s, "
             ".count = %d, .bound = %d, .least = %d",
             f->name, types[t].snake, f->name, inner ? "MESSAGE" : kinds[f->kind].code, shapes[f->shape],
             f->count, f->bound, inner ? inner->least : kinds[f->kind].size);

@@ -100,6 +100,18 @@ typedef struct us_fault_def {
     int32_t line;
 } us_fault_def;
 
+// A sensor beside those that every robot has: an encoder at each joint with one coordinate, and the inertial
+// unit "imu" at the root's origin.
+typedef enum us_sensor_kind { US_SENSOR_IMU, US_SENSOR_COUNT } us_sensor_kind;
+
+typedef struct us_sensor_def {
+    us_sensor_kind kind;
+    const char *name;  // as a topic's; not "imu"
+    int32_t link;      // of the spec, one of the robot's
+    us_pose X_BS;      // where it sits on the link: its axes are those of its readings
+    double rate;       // Hz at which it samples; 0: every step
+} us_sensor_def;
+
 typedef struct us_network_def {
     int32_t group;  // the robot
     bool is_off;
@@ -132,6 +144,8 @@ typedef struct us_network_def {
     const us_motor_def *motors;
     double motor_rate;  // Hz: how often MSTA may be sent for a motor that moves; default 25
     bool lets_go;       // its motors have no torque while the computer starts; default: they hold
+    int32_t n_sensor;
+    const us_sensor_def *sensors;
     int32_t n_fault;
     const us_fault_def *faults;
     const char *file;  // where it was written; NULL when built by calls
@@ -144,7 +158,7 @@ US_API us_network_def us_network_def_default(void);
 // and arrays are copied. Errors: US_ERR_ARG for bad indices and a base that is no link of the group,
 // US_ERR_VALUE for numbers out of range, wheels or legs that do not fit the kind of locomotion and a port
 // that another robot has, US_ERR_NAME for names that cannot be used or are used twice, US_ERR_LIMIT for too
-// many outages (32) or faults (64), US_ERR_SYNTAX for a fault or condition that cannot be read.
+// many outages (32), sensors (32) or faults (64), US_ERR_SYNTAX for a fault or condition that cannot be read.
 US_API us_status us_spec_set_network(us_spec *spec, const us_network_def *def);
 // What was set for the group, with no text left open, or NULL. Scenes set it for every robot.
 US_API const us_network_def *us_spec_view_network(const us_spec *spec, int32_t group);

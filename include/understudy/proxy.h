@@ -4,7 +4,7 @@
 // profiles, odometry, battery, what is under way on the radio link) lies in the sim's state, and a world that
 // is fed the same commands at the same ticks goes the same way, bit for bit.
 //
-//     us_proxy_create(spec, model, &def, &proxy, &err);
+//     us_proxy_create(model, &def, &proxy, &err);
 //     sim_def.parts = &part, where part = us_proxy_get_plugin(proxy);
 //     us_sim_create(model, &sim_def, &sim, &err);
 //     us_proxy_connect(proxy, bus, &err);            // or not: then commands come by us_proxy_post alone
@@ -34,22 +34,22 @@ typedef struct us_proxy_def {
 
 US_API us_proxy_def us_proxy_def_default(void);
 
-// Spec and model must outlive it. Robots without a <network> have the default interface; `def` may be NULL.
-US_API us_status us_proxy_create(const us_spec *spec, const us_model *model, const us_proxy_def *def,
-                                 us_proxy **out_proxy, us_error *err);
+// The model must outlive it. Its robots are those of the spec with a network interface (us_spec_set_network;
+// a scene has one for each robot). `def` may be NULL.
+US_API us_status us_proxy_create(const us_model *model, const us_proxy_def *def, us_proxy **out_proxy,
+                                 us_error *err);
 US_API void us_proxy_destroy(us_proxy *proxy);  // before the bus; NULL is allowed
 US_API us_plugin us_proxy_get_plugin(us_proxy *proxy);
 
 // Adds a node and its topics for each robot, and begins to listen and to send. Opens the motor ports too.
 US_API us_status us_proxy_connect(us_proxy *proxy, us_bus *bus, us_error *err);
-// Goes on with another spec (a copy, edited) and its model in which the same robots stand, for example after
-// an object was added: us_sim_replace, and the robots find their joints again. Their firmware remembers all,
-// and writers, readers, motor ports and what waits stay. US_ERR_TREE when a robot's joints, drives
-// or links are others, US_ERR_NAME when there are other robots, US_ERR_VALUE for another network interface,
-// step or clock rate; err names the robot. On failure nothing has changed. Spec and model must outlive the
-// proxy; the old ones may be destroyed afterwards. On the sim's thread.
-US_API us_status us_proxy_replace(us_proxy *proxy, us_sim *sim, const us_spec *spec, const us_model *model,
-                                  us_error *err);
+// Goes on with another model in which the same robots stand, for example after an object was added:
+// us_sim_replace, and the robots find their joints again. Their firmware remembers all, and writers, readers,
+// motor ports and what waits stay. US_ERR_TREE when a robot's joints, drives or links are others,
+// US_ERR_NAME when there are other robots, US_ERR_VALUE for another network interface, step or clock rate;
+// err names the robot. On failure nothing has changed. The model must outlive the proxy; the old one may be
+// destroyed afterwards. On the sim's thread.
+US_API us_status us_proxy_replace(us_proxy *proxy, us_sim *sim, const us_model *model, us_error *err);
 
 // After every step: sends the samples that are due. Never waits for the network. Where time has jumped
 // (us_sim_reset, us_sim_restore), /clock and what is told once are sent at once, and what was on its way from
@@ -87,14 +87,14 @@ US_API void us_proxy_last_refusal(const us_proxy *proxy, const us_sim *sim, int3
                                   size_t cap);
 
 // Runs a recording again from its start state, command by command, and compares the state's hash after every
-// tick. `spec` and `model` are those of the recorded scene. US_OK when every tick came out the same;
+// tick. `model` is that of the recorded scene. US_OK when every tick came out the same;
 // US_ERR_DIVERGED names the first that did not. `progress` may be NULL. Recordings with commands to the world
 // itself are for us_world_verify: US_ERR_NAME.
 typedef struct us_verify_result {
     int64_t first_tick, n_tick, n_command;
     int64_t bad_tick;  // -1: none
 } us_verify_result;
-US_API us_status us_proxy_verify(const us_spec *spec, const us_model *model, us_recording *recording,
+US_API us_status us_proxy_verify(const us_model *model, us_recording *recording,
                                  void (*progress)(void *context, double share), void *context,
                                  us_verify_result *out_result, us_error *err);
 

@@ -251,7 +251,8 @@ US_API void us_sim_poison(us_sim *sim);
     X(US_STAGE_DYNAMICS, "dynamics")   \
     X(US_STAGE_CONSTRAIN, "constrain") \
     X(US_STAGE_COMMIT, "commit")       \
-    X(US_STAGE_MORPH, "morph")
+    X(US_STAGE_MORPH, "morph")         \
+    X(US_STAGE_SENSE, "sense")
 
 typedef enum us_stage {
 #define US_STAGE_ENUM(code, name) code,

@@ -15,6 +15,7 @@
 #define USI_ACTUATE_ACTUATE_H
 
 #include "model/model.h"
+#include "sense/sense.h"
 
 typedef struct usi_joint_row {
     double torque;     // N m or N, at the start position and zero velocity, without bounds
@@ -41,6 +42,8 @@ typedef struct usi_actuation_input {
     const double *battery_energy;                                  // n_battery
     const double *blockage;                                        // n_friction
     const double *stuck;                                           // n_friction
+    const usi_sensor_state *sensor;  // n_sensor; NULL: drives see their joints as they are
+    const double *reading;           // n_reading
 } usi_actuation_input;
 
 // Makes the rows. Those that can give no torque in this step are left out; the effort of a drive without a

@@ -25,17 +25,35 @@ static inline usi_joint_row *put_row(usi_joint_row *r, const usi_joint_law *law,
     return r + 1;
 }
 
-// Towards the commanded position and velocity, plus the commanded torque.
-static usi_joint_row *drive_row(usi_joint_row *r, const usi_joint_law *law, const usi_actuation_input *in) {
+// What the loop of a drive knows of its joint, by its encoder.
+typedef struct feedback {
+    double q;      // rad, m: at the step's start
+    double drift;  // rad/s, m/s: by which it believes to be faster than it is
+    bool is_live;  // else it sees nothing move
+} feedback;
+
+static inline feedback feedback_of(const us_model *m, const usi_joint_law *law,
+                                   const usi_actuation_input *in) {
+    const int32_t k = in->sensor ? m->drive[law->index].encoder : -1;
+    if (k < 0) return (feedback){in->q[law->q], 0, true};
+    return (feedback){in->reading[m->sensor[k].reading], in->sensor[k].drift, !in->sensor[k].is_stuck};
+}
+
+// Towards the commanded position and velocity, plus the commanded torque. The torque of a drive whose encoder
+// is stuck does not change while the joint moves.
+static usi_joint_row *drive_row(usi_joint_row *r, const us_model *m, const usi_joint_law *law,
+                                const usi_actuation_input *in) {
     const int32_t i = law->index;
+    const feedback seen = feedback_of(m, law, in);
     const bool is_fed = law->battery < 0 || in->battery_energy[law->battery] > 0;
     const double limit =
         is_fed ? torque_limit(law->bound, in->drive_limit_scale[i] * in->drive_strength[i]) : 0;
-    double torque = in->drive_torque[i] + law->kd * in->drive_velocity[i];
-    if (law->kp != 0) torque += law->kp * (in->drive_position[i] - in->q[law->q]);
+    double torque = in->drive_torque[i] + law->kd * (in->drive_velocity[i] - seen.drift);
+    if (law->kp != 0) torque += law->kp * (in->drive_position[i] - seen.q);
     if (!(limit > 0) || (law->kp == 0 && law->kd == 0 && torque == 0)) return r;
     usi_joint_row *next = put_row(r, law, torque, -limit, limit, USI_LAW_DRIVE);
     r->drive = i;
+    if (!seen.is_live) r->kp = r->kd = 0;
     return next;
 }
 
@@ -71,7 +89,7 @@ void usi_actuate(const us_model *m, const usi_actuation_input *in, usi_actuation
         for (; law < m->joint_law + first[USI_LAW_DRIVE]; law++)
             r = put_row(r, law, spring_torque(law, law->lower, in->q), -INFINITY, INFINITY, USI_LAW_SPRING);
         for (; law < m->joint_law + first[USI_LAW_FRICTION]; law++)
-            r = drive_row(r, law, in);
+            r = drive_row(r, m, law, in);
         for (; law < m->joint_law + first[USI_LAW_LIMIT]; law++)
             r = friction_row(r, law, in);
         for (; law < end; law++)

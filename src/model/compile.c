@@ -372,6 +372,7 @@ static us_status fill(usi_build *b, us_model *m) {
     if (!status) status = fill_drives(b, m);
     if (!status) status = fill_constraints(b, m);
     if (!status) status = usi_build_pairs(b, m);
+    if (!status) status = usi_build_robots(b, m);
     if (status) return status;
     fill_trees(b, m);
     status = usi_build_laws(b, m);

@@ -79,6 +79,8 @@ us_status usi_build_pairs(usi_build *b, us_model *m);
 us_status usi_build_unknown_material(usi_build *b, const us_model *m, const char *file, int32_t line,
                                      const char *what, const char *name, const char *material);
 uint64_t usi_materials_hash(const us_model *m, uint64_t seed);
+// robots.c: m->robot. Needs joints.
+us_status usi_build_robots(usi_build *b, us_model *m);
 // A warning of the spec, unless it is there already.
 us_status usi_build_warn(usi_build *b, const char *file, int32_t line, const char *element,
                          const char *remedy, const char *message);

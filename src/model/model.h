@@ -76,6 +76,8 @@ typedef struct usi_drive {
     double position, velocity, torque;  // start values
     int32_t joint, v, q;                // v, q: -1 when the joint is broken
     int32_t battery;                    // that feeds it; -1: none
+    int32_t encoder;                    // sensor over which its loop is closed; -1: the joint itself
+    int32_t reserved;                   // 0
 } usi_drive;
 
 // What may act on one coordinate of a joint: a torque towards a position, linear in q and v up to bounds.
@@ -205,6 +207,20 @@ typedef struct usi_exclusion {
     int32_t a, b;
 } usi_exclusion;
 
+typedef enum usi_sensor_kind { USI_SENSOR_ENCODER, USI_SENSOR_IMU, USI_SENSOR_KINDS } usi_sensor_kind;
+
+// A sensor of a robot (sense/sense.h).
+typedef struct usi_sensor {
+    const char *name;  // an encoder's is its joint's, without the robot's
+    us_pose X_BS;      // imu: in its link
+    double rate;       // Hz; 0: every step
+    int32_t kind, robot;
+    int32_t q, v;     // encoder: coordinate
+    int32_t body;     // imu: link
+    int32_t reading;  // where its numbers begin among all
+    bool is_lost;     // behind a break: its cable is torn
+} usi_sensor;
+
 // X(type, name, count, unit, about)
 #define USI_MODEL_FIELDS(X)                                                                             \
     X(usi_node, node, n_node, "", "moving links, one per velocity, parents first")                      \
@@ -276,7 +292,12 @@ struct us_model {
     const usi_region_row *region;  // later ones lie over earlier ones
     const usi_soil_map *soil_map;  // later ones lie over earlier ones
     int32_t n_interaction, n_pair_row, n_deformable, n_region, n_soil_map;
-    int32_t n_soil;  // n_material when any of them is a soil, otherwise 0
+    int32_t n_soil;                       // n_material when any of them is a soil, otherwise 0
+    const struct usi_robot_model *robot;  // those on the network: robots.h
+    const usi_sensor *sensor;             // robot by robot
+    int32_t n_sensor, n_reading;          // n_reading: numbers of all of them
+    int32_t n_robot;
+    double clock_rate;  // Hz, of /clock
 #define MODEL_FIELD(type, name, count, unit, about) type *name;
     USI_MODEL_FIELDS(MODEL_FIELD)
 #undef MODEL_FIELD

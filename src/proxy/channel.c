@@ -12,8 +12,8 @@
 // "/k10/odom"; clock, tf, tf_static and diagnostics belong to the whole world, and truth is not the robot's
 // own.
 void usi_topic_name(const usi_robot *r, const char *name, char *out, size_t cap) {
-    if (r->network->namespace_[0]) {
-        snprintf(out, cap, "/%s/%s", r->network->namespace_, name);
+    if (r->model->network->namespace_[0]) {
+        snprintf(out, cap, "/%s/%s", r->model->network->namespace_, name);
     } else {
         snprintf(out, cap, "/%s", name);
     }
@@ -24,7 +24,7 @@ void usi_sample_topic(const usi_robot *r, us_topic_kind topic, char *out, size_t
         snprintf(out, cap, "/%s", us_topic_kind_name(topic));
     } else if (topic == US_TOPIC_TRUTH) {
         snprintf(out, cap, "/understudy/truth/%s",
-                 r->network->namespace_[0] ? r->network->namespace_ : "robot");
+                 r->model->network->namespace_[0] ? r->model->network->namespace_ : "robot");
         size_t n = strlen(out);
         snprintf(out + n, cap - n, "/odom");
     } else {
@@ -65,29 +65,29 @@ const us_message_type *usi_sample_type(us_topic_kind topic) {
 
 // Whether a robot has anything to tell on a topic.
 bool usi_has_topic(const usi_robot *r, us_topic_kind topic) {
-    if (r->network->rate[topic] <= 0) return false;
+    if (r->model->network->rate[topic] <= 0) return false;
     bool can_move = usi_can_move(r);
     switch (topic) {
     case US_TOPIC_JOINT_STATES:
-        return r->firmware.n_joint > 0;
+        return r->model->firmware.n_joint > 0;
     case US_TOPIC_ODOM:
     case US_TOPIC_LOCOMOTOR_STATUS:
     case US_TOPIC_POSE_STATUS:
     case US_TOPIC_NAVIGATOR_STATUS:
         return can_move;
     case US_TOPIC_TF:
-        return can_move || r->n_frame > r->n_fixed_frame;
+        return can_move || r->model->n_frame > r->model->n_fixed_frame;
     case US_TOPIC_TF_STATIC:
-        return r->n_fixed_frame > 0;
+        return r->model->n_fixed_frame > 0;
     case US_TOPIC_IMU:
     case US_TOPIC_TRUTH:
-        return r->root.i >= 0;
+        return r->model->root.i >= 0;
     case US_TOPIC_ROBOT_DESCRIPTION:
         return r->description != NULL;
     case US_TOPIC_BATTERY_STATE:
-        return r->network->battery_capacity > 0;
+        return r->model->network->battery_capacity > 0;
     case US_TOPIC_MOTOR_STATUS:
-        return r->firmware.n_drive > 0;
+        return r->model->firmware.n_drive > 0;
     default:
         return true;
     }
@@ -103,17 +103,17 @@ bool usi_has_command(const usi_robot *r, int32_t topic) {
     case USI_COMMAND_NAVIGATOR:
         return can_move;
     case USI_COMMAND_GAIT:
-        return r->firmware.gait.n_leg > 0;
+        return r->model->firmware.gait.n_leg > 0;
     case USI_COMMAND_MOTOR_TEXT:
-        return r->network->n_motor > 0;
+        return r->model->network->n_motor > 0;
     case USI_COMMAND_ASK_MOTORS:
-        return r->network->has_services && r->firmware.n_drive > 0;
+        return r->model->network->has_services && r->model->firmware.n_drive > 0;
     case USI_COMMAND_ASK_LOCOMOTOR:
     case USI_COMMAND_ASK_POSE:
     case USI_COMMAND_ASK_NAVIGATOR:
-        return r->network->has_services && can_move;
+        return r->model->network->has_services && can_move;
     default:
-        return r->firmware.n_drive > 0;
+        return r->model->firmware.n_drive > 0;
     }
 }
 

@@ -36,9 +36,9 @@ static int32_t find_joint(const usi_firmware *fw, const char *name) {
 
 // A drive by its joint's name or its motor name; -1 with the reason.
 static int32_t find_drive(inbox *in, const char *name) {
-    const usi_firmware *fw = &in->r->firmware;
+    const usi_firmware *fw = &in->r->model->firmware;
     for (int32_t k = 0; k < fw->n_drive; k++) {
-        if (in->r->drive[k].motor[0] && strcmp(in->r->drive[k].motor, name) == 0) return k;
+        if (in->r->model->drive[k].motor[0] && strcmp(in->r->model->drive[k].motor, name) == 0) return k;
     }
     int32_t joint = find_joint(fw, name);
     if (joint < 0) {
@@ -55,7 +55,7 @@ static int32_t find_drive(inbox *in, const char *name) {
 // others: in the order of the drives in joint_states.
 static bool take_joints(inbox *in, const us_msg_float64_multi_array *m) {
     static const usi_drive_mode modes[] = {USI_DRIVE_POSITION, USI_DRIVE_VELOCITY, USI_DRIVE_TORQUE};
-    const usi_firmware *fw = &in->r->firmware;
+    const usi_firmware *fw = &in->r->model->firmware;
     if (fw->n_drive == 0) return refuse(in, "this robot has no drives");
     if ((int64_t)m->data._length != fw->n_drive)
         return refuse(in, "%u numbers for %d drives", (unsigned)m->data._length, (int)fw->n_drive);
@@ -69,7 +69,7 @@ static bool take_joints(inbox *in, const us_msg_float64_multi_array *m) {
 static double seconds_of(const us_msg_duration *d) { return (double)d->sec + 1e-9 * (double)d->nanosec; }
 
 static bool take_trajectory(inbox *in, const us_msg_joint_trajectory *m) {
-    const usi_firmware *fw = &in->r->firmware;
+    const usi_firmware *fw = &in->r->model->firmware;
     int32_t *drives = (int32_t *)(void *)in->r->proxy->commands;
     uint32_t n = m->joint_names._length, n_point = m->points._length;
     usi_trajectory_point points[USI_TRAJECTORY_POINTS];
@@ -119,7 +119,7 @@ static bool take_gait(inbox *in, const us_msg_string *m) {
         n = strcspn(at, blanks);
         char name[100];
         snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), at);
-        int32_t leg = leg_of_joint(&in->r->firmware, find_joint(&in->r->firmware, name));
+        int32_t leg = leg_of_joint(&in->r->model->firmware, find_joint(&in->r->model->firmware, name));
         if (leg < 0) return refuse(in, "no leg has a joint \"%.60s\"", name);
         spared |= UINT32_C(1) << leg;
     }
@@ -144,7 +144,7 @@ static bool take_motors(inbox *in, const us_msg_motor_group_command *m) {
     usi_drive_command *commands = in->r->proxy->commands;
     if ((int64_t)m->motors._length > in->r->proxy->n_commands)
         return refuse(in, "%u motors, and the robot has %d drives", (unsigned)m->motors._length,
-                      (int)in->r->firmware.n_drive);
+                      (int)in->r->model->firmware.n_drive);
     for (uint32_t i = 0; i < m->motors._length; i++) {
         const us_msg_motor_profile *p = &m->motors._buffer[i];
         usi_drive_command *c = &commands[i];
@@ -169,7 +169,7 @@ static bool take_motor_text(inbox *in, const us_msg_string *m) {
         usi_firmware_switch_drive(&in->firmware, drive, c.is_on);
         return true;
     }
-    if (usi_firmware_view_drives(&in->r->firmware, in->firmware.s)[drive].is_off &&
+    if (usi_firmware_view_drives(&in->r->model->firmware, in->firmware.s)[drive].is_off &&
         c.kind != USI_MOTOR_STOP) {
         in->reason = USI_MOTOR_UNPOWERED;
         return refuse(in, "motor %.4s has no power", c.name);
@@ -353,7 +353,7 @@ usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_ro
                                    const void *bytes, size_t length, usi_reply *out_reply) {
     usi_firmware_state *f = usi_firmware_of(r, s);
     const usi_firmware_readings readings = usi_robot_read(r, sim, s);
-    inbox in = {.r = r, .firmware = {&r->firmware, f, &readings, ""}, .reason = USI_MOTOR_OUTSIDE};
+    inbox in = {.r = r, .firmware = {&r->model->firmware, f, &readings, ""}, .reason = USI_MOTOR_OUTSIDE};
     us_error err = {0};
     const void *m = NULL;
     bool is_taken = false;

@@ -18,8 +18,8 @@ static int64_t ticks_of(const usi_robot *r, double seconds) {
 // ---------------------------------------------------------------- drives
 
 static int32_t joint_of(const usi_robot *r, const char *joint) {
-    for (int32_t i = 0; i < r->firmware.n_joint; i++) {
-        if (strcmp(r->firmware.joint[i].name, joint) == 0) return i;
+    for (int32_t i = 0; i < r->model->firmware.n_joint; i++) {
+        if (strcmp(r->model->firmware.joint[i].name, joint) == 0) return i;
     }
     return -1;
 }
@@ -27,7 +27,7 @@ static int32_t joint_of(const usi_robot *r, const char *joint) {
 // The drive of a joint, in the robot's own count; -1: it has none.
 static int32_t drive_of(const usi_robot *r, const char *joint) {
     int32_t i = joint_of(r, joint);
-    return i >= 0 ? r->firmware.joint[i].drive : -1;
+    return i >= 0 ? r->model->firmware.joint[i].drive : -1;
 }
 
 static us_status fail_robot(const char *robot, us_error *err) {
@@ -41,16 +41,15 @@ us_status usi_proxy_set_strength(us_proxy *p, us_sim *sim, const char *robot, co
     if (index < 0 || !(share >= 0 && share <= 1)) return fail_robot(robot, err);
     const usi_robot *r = &p->robot[index];
     int32_t k = drive_of(r, joint);
-    char *state = usi_sim_plugin(sim, 0);
-    if (k < 0 || !state)
+    usi_robot_state *s = usi_take_state(r, sim);
+    if (k < 0 || !s)
         return us_error_set(err, US_ERR_NAME, NULL,
                             "name a joint with a drive; \"understudy info\" lists them",
                             "\"%.100s/%.100s\" has no drive", robot, joint);
-    if (share > 0 && share < 1 && !isfinite(p->model->drive[r->drive[k].index].limit))
+    if (share > 0 && share < 1 && !isfinite(p->model->drive[r->model->drive[k].index].limit))
         return us_error_set(err, US_ERR_VALUE, NULL, "give the drive a limit in the scene, or write dead",
                             "the drive of \"%.100s/%.100s\" has no limit of which a part could be left",
                             robot, joint);
-    usi_robot_state *s = (usi_robot_state *)(void *)(state + r->state_at);
     if (out_before) *out_before = 1 - usi_drives_of(r, s)[k].lost;
     usi_drives_of(r, s)[k].lost = 1 - share;
     return US_OK;
@@ -58,41 +57,33 @@ us_status usi_proxy_set_strength(us_proxy *p, us_sim *sim, const char *robot, co
 
 // ---------------------------------------------------------------- the others
 
-static void set_encoder(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int32_t joint,
-                        const usi_fault_words *words) {
-    usi_encoder_state *e = &usi_encoders_of(r, s)[joint];
+static void set_encoder(us_sim *sim, int32_t sensor, const usi_fault_words *words) {
+    usi_sensor_state *e = &sim->now.sensor[sensor];
     switch (words->fault) {
     case USI_FAULT_STUCK:
-        e->held = usi_read_q(r, sim, s, joint);
         e->is_stuck = 1;
         break;
     case USI_FAULT_JUMP:
-        e->offset += words->number[0];
+        e->offset[0] += words->number[0];
         break;
     case USI_FAULT_DRIFT:
         e->drift = words->number[0];
         break;
     default:
-        e->offset = e->drift = 0;
-        e->is_stuck = 0;
+        *e = (usi_sensor_state){0};
         break;
     }
+    usi_sim_sense_one(sim, sensor);
 }
 
-static void set_imu(const usi_robot *r, const us_sim *sim, usi_robot_state *s, const usi_fault_words *words) {
-    usi_fault_state *f = &s->faults;
-    if (words->fault == USI_FAULT_STUCK) {
-        double held[10];
-        usi_read_imu(r, sim, s, held);
-        memcpy(f->imu_held, held, sizeof held);
-        f->is_imu_stuck = 1;
-        return;
-    }
-    f->is_imu_stuck = 0;
-    memset(f->imu_held, 0, sizeof f->imu_held);
-    memset(f->imu_bias, 0, sizeof f->imu_bias);
+static void set_imu(us_sim *sim, int32_t sensor, const usi_fault_words *words) {
+    usi_sensor_state *e = &sim->now.sensor[sensor];
+    e->is_stuck = words->fault == USI_FAULT_STUCK;
+    if (e->is_stuck) return;
+    memset(e->offset, 0, sizeof e->offset);
     if (words->fault == USI_FAULT_BIAS)
-        memcpy(f->imu_bias, words->number, (size_t)words->n_number * sizeof(double));
+        memcpy(e->offset, words->number, (size_t)words->n_number * sizeof(double));
+    usi_sim_sense_one(sim, sensor);
 }
 
 // Without a time it lasts until somebody mends it. Mending lets it end at the next tick.
@@ -167,24 +158,24 @@ static void find_said(void *context, const char *what, const char *said) {
 us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const usi_fault_words *words,
                               char *reply, size_t cap, us_error *err) {
     int32_t index = us_proxy_find_robot(p, robot);
-    char *state = usi_sim_plugin(sim, 0);
-    if (index < 0 || !state) return fail_robot(robot, err);
+    if (index < 0) return fail_robot(robot, err);
     usi_robot *r = &p->robot[index];
-    usi_robot_state *s = (usi_robot_state *)(void *)(state + r->state_at);
+    usi_robot_state *s = usi_take_state(r, sim);
+    if (!s) return fail_robot(robot, err);
     int32_t joint = words->part == USI_COMPONENT_ENCODER ? joint_of(r, words->name) : -1;
     if (words->part == USI_COMPONENT_ENCODER && joint < 0)
         return us_error_set(err, US_ERR_NAME, NULL,
                             "name a joint with one coordinate; \"understudy info\" lists them",
                             "\"%.100s/%.100s\" has no encoder", robot, words->name);
-    if (words->part == USI_COMPONENT_IMU && r->root.i < 0)
+    if (words->part == USI_COMPONENT_IMU && r->model->root.i < 0)
         return us_error_set(err, US_ERR_NAME, NULL, "name another part", "\"%.100s\" has no inertial sensor",
                             robot);
     switch (words->part) {
     case USI_COMPONENT_ENCODER:
-        set_encoder(r, sim, s, joint, words);
+        set_encoder(sim, r->model->first_sensor + joint, words);
         break;
     case USI_COMPONENT_IMU:
-        set_imu(r, sim, s, words);
+        set_imu(sim, r->model->first_sensor + r->model->firmware.n_joint, words);
         break;
     case USI_COMPONENT_POWER:
     case USI_COMPONENT_COMPUTER:
@@ -216,9 +207,6 @@ us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const
 void usi_robot_age_faults(const usi_robot *r, const us_sim *sim, usi_robot_state *s) {
     const int64_t tick = us_sim_get_tick(sim);
     usi_fault_state *f = &s->faults;
-    usi_encoder_state *e = usi_encoders_of(r, s);
-    for (int32_t i = 0; i < r->firmware.n_joint; i++)
-        e[i].offset += e[i].drift * r->proxy->step;
     if (f->outage_until != 0 && tick >= f->outage_until) f->outage_until = 0;
     if (f->power_until != 0 && tick >= f->power_until) {
         f->power_until = 0;
@@ -229,7 +217,7 @@ void usi_robot_age_faults(const usi_robot *r, const us_sim *sim, usi_robot_state
         f->boot_tick = tick + 1;
         f->n_boot++;
         usi_firmware_readings in = usi_robot_read(r, sim, s);
-        usi_firmware_restart(&r->firmware, usi_firmware_of(r, s), &in);
+        usi_firmware_restart(&r->model->firmware, usi_firmware_of(r, s), &in);
     }
 }
 
@@ -256,13 +244,13 @@ static void tell_drives(const teller *t) {
     const usi_robot *r = t->r;
     const usi_drive_fault *d = usi_view_drives(r, t->s);
     char what[300], said[300];
-    for (int32_t k = 0; k < r->firmware.n_drive; k++) {
-        int32_t joint = us_spec_view_drive(r->proxy->spec, r->drive[k].index)->joint;
-        const us_joint_def *def = us_spec_view_joint(r->proxy->spec, joint);
-        double blockage = us_sim_get_blockage(t->sim, (us_joint){joint});
-        const char *name = r->firmware.joint[r->firmware.drive[k].joint].name;
+    for (int32_t k = 0; k < r->model->firmware.n_drive; k++) {
+        const us_joint joint =
+            us_model_get_drive_joint(r->proxy->model, (us_drive){r->model->drive[k].index});
+        double blockage = us_sim_get_blockage(t->sim, joint);
+        const char *name = r->model->firmware.joint[r->model->firmware.drive[k].joint].name;
         // Beside a break nothing else matters.
-        if ((d[k].lost == 0 && blockage == 0) || def->is_broken) continue;
+        if ((d[k].lost == 0 && blockage == 0) || r->model->drive[k].is_broken) continue;
         if (blockage > 0) {
             snprintf(what, sizeof what, "motor:%.200s=blocked:%.4g", name, blockage);
             snprintf(said, sizeof said, "%.100s blocked by %.4g", name, blockage);
@@ -278,44 +266,43 @@ static void tell_drives(const teller *t) {
 }
 
 static void tell_broken(const teller *t) {
-    const us_spec *spec = t->r->proxy->spec;
-    size_t length = t->r->name[0] ? strlen(t->r->name) + 1 : 0;
     char what[300], said[300];
-    for (int32_t i = 0; i < us_spec_get_counts(spec).n_joint; i++) {
-        const us_joint_def *j = us_spec_view_joint(spec, i);
-        if (!j->is_broken || j->group != t->r->network->group) continue;
-        snprintf(what, sizeof what, "joint:%.200s=broken", j->name + length);
-        snprintf(said, sizeof said, "%.200s broken", j->name + length);
+    for (int32_t i = 0; i < t->r->model->n_broken; i++) {
+        const char *name = t->r->model->broken[i];
+        snprintf(what, sizeof what, "joint:%.200s=broken", name);
+        snprintf(said, sizeof said, "%.200s broken", name);
         t->each(t->context, what, said);
     }
 }
 
 static void tell_encoders(const teller *t) {
-    const usi_encoder_state *e = usi_view_encoders(t->r, t->s);
     char what[300], said[300];
-    for (int32_t i = 0; i < t->r->firmware.n_joint; i++) {
-        const char *name = t->r->firmware.joint[i].name;
-        if (!e[i].is_stuck && e[i].offset == 0 && e[i].drift == 0) continue;
-        if (e[i].is_stuck) {
+    for (int32_t i = 0; i < t->r->model->firmware.n_joint; i++) {
+        const char *name = t->r->model->firmware.joint[i].name;
+        const usi_sensor_state *e = &t->sim->now.sensor[t->r->model->first_sensor + i];
+        if (!e->is_stuck && e->offset[0] == 0 && e->drift == 0) continue;
+        if (e->is_stuck) {
             snprintf(what, sizeof what, "encoder:%.200s=stuck", name);
-            snprintf(said, sizeof said, "encoder of %.100s stuck at %.4g", name, e[i].held);
-        } else if (e[i].drift != 0) {
-            snprintf(what, sizeof what, "encoder:%.200s=drift:%.4g", name, e[i].drift);
+            snprintf(said, sizeof said, "encoder of %.100s stuck at %.4g", name, usi_read_q(t->r, t->sim, i));
+        } else if (e->drift != 0) {
+            snprintf(what, sizeof what, "encoder:%.200s=drift:%.4g", name, e->drift);
             snprintf(said, sizeof said, "encoder of %.100s off by %.4g, drifting by %.4g/s", name,
-                     e[i].offset, e[i].drift);
+                     e->offset[0], e->drift);
         } else {
-            snprintf(what, sizeof what, "encoder:%.200s=jump:%.4g", name, e[i].offset);
-            snprintf(said, sizeof said, "encoder of %.100s off by %.4g", name, e[i].offset);
+            snprintf(what, sizeof what, "encoder:%.200s=jump:%.4g", name, e->offset[0]);
+            snprintf(said, sizeof said, "encoder of %.100s off by %.4g", name, e->offset[0]);
         }
         t->each(t->context, what, said);
     }
 }
 
 static void tell_imu(const teller *t) {
-    const usi_fault_state *f = &t->s->faults;
-    const double *b = f->imu_bias;
+    if (t->r->model->root.i < 0) return;
+    const usi_sensor_state *e =
+        &t->sim->now.sensor[t->r->model->first_sensor + t->r->model->firmware.n_joint];
+    const double *b = e->offset;
     char what[300], said[300];
-    if (f->is_imu_stuck) {
+    if (e->is_stuck) {
         t->each(t->context, "imu=stuck", "inertial sensor stuck");
     } else if (b[0] != 0 || b[1] != 0 || b[2] != 0 || b[3] != 0 || b[4] != 0 || b[5] != 0) {
         snprintf(what, sizeof what, "imu=bias:%.4g,%.4g,%.4g,%.4g,%.4g,%.4g", b[0], b[1], b[2], b[3], b[4],

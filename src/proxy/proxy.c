@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "proxy/robot.h"
+#include "sim/sim.h"
 
 // A JointTrajectory of 128 points for 30 joints, or a route, with room to spare.
 static const size_t DECODED_SIZE = 512 * 1024, MESSAGE_SIZE = 256 * 1024, BYTES_SIZE = 1024 * 1024;
@@ -19,7 +20,7 @@ us_proxy_def us_proxy_def_default(void) {
 // Memory for what goes into one robot's firmware and comes out of it.
 static us_status make_scratch(us_proxy *p) {
     for (int32_t i = 0; i < p->n_robot; i++) {
-        const usi_firmware *fw = &p->robot[i].firmware;
+        const usi_firmware *fw = &p->robot[i].model->firmware;
         if (p->n_reading < fw->n_joint) p->n_reading = fw->n_joint;
         if (p->n_output < fw->n_drive) p->n_output = fw->n_drive;
     }
@@ -31,10 +32,10 @@ static us_status make_scratch(us_proxy *p) {
     return p->readings && p->output && p->commands ? US_OK : US_ERR_MEMORY;
 }
 
-us_status us_proxy_create(const us_spec *spec, const us_model *model, const us_proxy_def *def,
-                          us_proxy **out_proxy, us_error *err) {
-    if (!spec || !model || !out_proxy)
-        return us_error_set(err, US_ERR_ARG, NULL, "pass a spec, a model and a place for the proxy",
+us_status us_proxy_create(const us_model *model, const us_proxy_def *def, us_proxy **out_proxy,
+                          us_error *err) {
+    if (!model || !out_proxy)
+        return us_error_set(err, US_ERR_ARG, NULL, "pass a model and a place for the proxy",
                             "us_proxy_create: an argument is NULL");
     us_proxy_def d = def ? *def : us_proxy_def_default();
     us_proxy *p = usi_alloc(&d.allocator, sizeof *p, _Alignof(us_proxy));
@@ -44,11 +45,10 @@ us_status us_proxy_create(const us_spec *spec, const us_model *model, const us_p
     memset(p, 0, sizeof *p);
     p->allocator = d.allocator;
     p->def = d;
-    p->spec = spec;
     p->model = model;
     p->step = us_model_get_step(model);
-    p->seed = us_spec_view_world(spec)->seed;
-    p->clock_rate = us_spec_get_clock_rate(spec);
+    p->seed = model->seed;
+    p->clock_rate = model->clock_rate;
     p->owes_all = true;
     atomic_init(&p->owes_tap, false);
     usi_arena_init(&p->arena, &p->allocator);
@@ -61,7 +61,7 @@ us_status us_proxy_create(const us_spec *spec, const us_model *model, const us_p
     p->message = usi_arena_alloc(&p->arena, MESSAGE_SIZE, 64);
     p->bytes = usi_arena_alloc(&p->arena, BYTES_SIZE, 64);
     us_status status = p->mails && p->decoded && p->message && p->bytes ? US_OK : US_ERR_MEMORY;
-    if (!status) status = usi_robots_make(p, err);
+    if (!status) status = usi_robots_make(p);
     if (!status) status = make_scratch(p);
     if (!status) status = usi_robots_equip(p);
     if (!status) status = usi_channels_make(p);
@@ -108,8 +108,13 @@ static usi_robot_state *state_of(const usi_robot *r, void *state) {
 }
 
 const usi_robot_state *usi_view_state(const usi_robot *r, const us_sim *sim) {
-    const char *state = us_sim_view_plugin(sim, 0);
+    const char *state = us_sim_view_plugin(sim, usi_sim_find_plugin(sim, r->proxy));
     return state ? (const usi_robot_state *)(const void *)(state + r->state_at) : NULL;
+}
+
+usi_robot_state *usi_take_state(const usi_robot *r, us_sim *sim) {
+    void *state = usi_sim_plugin(sim, usi_sim_find_plugin(sim, r->proxy));
+    return state ? state_of(r, state) : NULL;
 }
 
 static void start(void *context, us_sim *sim, void *state) {
@@ -124,8 +129,7 @@ static void start(void *context, us_sim *sim, void *state) {
         r->downlink_head = (usi_link_head){0};
         usi_robot_state *s = state_of(r, state);
         const usi_firmware_readings in = usi_robot_read(r, sim, s);
-        usi_firmware_start(&r->firmware, usi_firmware_of(r, s), &in);
-        if (r->floating.i >= 0) memcpy(s->base_v, us_sim_view_v(sim) + r->base_v, sizeof s->base_v);
+        usi_firmware_start(&r->model->firmware, usi_firmware_of(r, s), &in);
     }
 }
 
@@ -170,8 +174,13 @@ static void receive(us_proxy *p, const usi_robot *r, const usi_mail *mail, int64
         p->record.command(p->record.context, channel, tick, mail->source, usi_mail_bytes(mail), mail->length);
 }
 
+static int32_t count_proxies(const us_sim *sim);
+
 static us_status before(void *context, us_sim *sim, us_plugin_view *view, us_error *err) {
     us_proxy *p = context;
+    if (count_proxies(sim) != 1)
+        return us_error_set(err, US_ERR_ARG, NULL, "give a sim the plug-in of one proxy, once",
+                            "the sim has two networks for the same robots");
     if (us_sim_view_model(sim) != p->model)
         return us_error_set(err, US_ERR_ARG, NULL,
                             "make both of the same model, and replace it by us_proxy_replace",
@@ -185,7 +194,7 @@ static us_status before(void *context, us_sim *sim, us_plugin_view *view, us_err
         usi_robot_age_faults(r, sim, s);
         // A computer that is off or starts hears nothing.
         const bool is_up = usi_is_up(s);
-        const us_link_model link = usi_link_now(&r->network->uplink, s, tick);
+        const us_link_model link = usi_link_now(&r->model->network->uplink, s, tick);
         const bool is_perfect = usi_link_is_perfect(&link);
         usi_link_queue queue = {&s->uplink, (char *)s + r->uplink_at, r->uplink_size};
         size_t used = usi_mailbox_take(r->mailbox, p->mails), at = 0;
@@ -207,6 +216,13 @@ static us_status before(void *context, us_sim *sim, us_plugin_view *view, us_err
     return US_OK;
 }
 
+static int32_t count_proxies(const us_sim *sim) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < sim->n_part; i++)
+        n += sim->part[i].before == before;
+    return n;
+}
+
 // Most of a robot's state is room for trajectories and for what is on its way by radio, and mostly unused: of
 // a K10's 26 kB a tick changes 4.
 static void carry(void *context, const us_sim *sim, const void *from, void *to) {
@@ -224,7 +240,7 @@ static void carry(void *context, const us_sim *sim, const void *from, void *to) 
         if (used < s->uplink.used) used = s->uplink.used;
         // A trajectory stays as it came.
         bool is_new = usi_view_firmware(r, s)->trajectory_tick >= last;
-        memcpy(next, now, is_new ? r->uplink_at : r->firmware_at + r->firmware.trajectory_at);
+        memcpy(next, now, is_new ? r->uplink_at : r->firmware_at + r->model->firmware.trajectory_at);
         if (used > 0) memcpy(next + r->uplink_at, now + r->uplink_at, used);
     }
 }
@@ -287,14 +303,14 @@ static void on_motor(void *context, int32_t client, const usi_motor_command *com
 }
 
 static us_status connect_motors(us_proxy *p, usi_robot *r, us_error *err) {
-    if (!p->def.enable_motor_servers || r->network->motor_port == 0) return US_OK;
+    if (!p->def.enable_motor_servers || r->model->network->motor_port == 0) return US_OK;
     usi_motor_server_def def = usi_motor_server_def_default();
     def.allocator = p->allocator;
     if (p->def.motor_address) def.address = p->def.motor_address;
-    def.port = r->network->motor_port;
+    def.port = r->model->network->motor_port;
     def.n_port_more = 20;  // two runs of one scene on one machine
-    def.n_motor = r->network->n_motor;
-    def.motors = r->network->motors;
+    def.n_motor = r->model->network->n_motor;
+    def.motors = r->model->network->motors;
     def.status_rate = 0;  // the rate is one of simulated time: us_proxy_publish keeps it
     def.on_command = on_motor;
     def.context = r;
@@ -305,7 +321,7 @@ int32_t us_proxy_motor_port(const us_proxy *proxy, int32_t robot, int32_t *out_w
     if (out_wanted) *out_wanted = 0;
     if (!proxy || robot < 0 || robot >= proxy->n_robot) return 0;
     const usi_robot *r = &proxy->robot[robot];
-    if (out_wanted) *out_wanted = r->network->motor_port;
+    if (out_wanted) *out_wanted = r->model->network->motor_port;
     return r->motors ? usi_motor_server_port(r->motors) : 0;
 }
 
@@ -348,8 +364,8 @@ static us_status offer_services(us_proxy *p, usi_robot *r, int32_t node, inlet *
 static us_status connect_robot(us_proxy *p, usi_robot *r, us_error *err) {
     int32_t node = -1;
     char namespace_[300], topic[300];
-    snprintf(namespace_, sizeof namespace_, "/%s", r->network->namespace_);
-    us_status status = us_bus_add_node(p->bus, namespace_, r->network->node, &node, err);
+    snprintf(namespace_, sizeof namespace_, "/%s", r->model->network->namespace_);
+    us_status status = us_bus_add_node(p->bus, namespace_, r->model->network->node, &node, err);
     for (int i = 0; i < US_TOPIC_COUNT && !status; i++) {
         if (!usi_has_topic(r, (us_topic_kind)i)) continue;
         usi_sample_topic(r, (us_topic_kind)i, topic, sizeof topic);
@@ -398,14 +414,14 @@ void usi_proxy_set_record_tap(us_proxy *p, const usi_record_tap *tap) {
 
 // To the clients of the motor protocol.
 static void tell_motors(const us_proxy *p, const usi_robot *r, const us_sim *sim, const usi_robot_state *s) {
-    const usi_drive_state *drives = usi_firmware_view_drives(&r->firmware, usi_view_firmware(r, s));
-    for (int32_t k = 0; k < r->network->n_motor; k++) {
-        for (int32_t d = 0; d < r->firmware.n_drive; d++) {
-            if (r->drive[d].index != r->network->motors[k].drive) continue;
-            int32_t joint = r->firmware.drive[d].joint;
-            double v = usi_read_v(r, sim, s, joint);
+    const usi_drive_state *drives = usi_firmware_view_drives(&r->model->firmware, usi_view_firmware(r, s));
+    for (int32_t k = 0; k < r->model->network->n_motor; k++) {
+        for (int32_t d = 0; d < r->model->firmware.n_drive; d++) {
+            if (r->model->drive[d].index != r->model->network->motors[k].drive) continue;
+            int32_t joint = r->model->firmware.drive[d].joint;
+            double v = usi_read_v(r, sim, joint);
             usi_motor_server_status(r->motors, k, (v - drives[d].v_before) / p->step, v,
-                                    usi_read_q(r, sim, s, joint));
+                                    usi_read_q(r, sim, joint));
         }
     }
 }
@@ -432,7 +448,7 @@ void us_proxy_publish(us_proxy *p, us_sim *sim) {
         if (!s || r->is_ghost || (!is_heard && !is_first && r->downlink_head.used == 0)) continue;
         if (owes_record && p->record.sample) usi_robot_repeat(p, r, sim, s, USI_SINK_RECORDER);
         usi_robot_publish(p, r, sim, s, is_first);
-        if (r->motors && usi_is_up(s) && usi_is_due(r->network->motor_rate, p->step, tick))
+        if (r->motors && usi_is_up(s) && usi_is_due(r->model->network->motor_rate, p->step, tick))
             tell_motors(p, r, sim, s);
     }
     usi_proxy_tend(p, sim);

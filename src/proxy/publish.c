@@ -111,7 +111,7 @@ static void send_outlet(pen *w, int32_t outlet, const us_message_type *type, con
     default:
         break;
     }
-    us_link_model link = usi_link_now(&r->network->downlink, w->s, us_sim_get_tick(w->sim));
+    us_link_model link = usi_link_now(&r->model->network->downlink, w->s, us_sim_get_tick(w->sim));
     if (outlet != US_TOPIC_TRUTH && (!usi_link_is_perfect(&link) || r->downlink_head.used > 0)) {
         // What arrives, and when, is what is sent and recorded.
         usi_link_send(&link, p->seed, 2 * (uint64_t)r->index + 1, &r->downlink, w->time, outlet, p->bytes,
@@ -163,18 +163,18 @@ static void tell_joint_states(pen *w) {
     const usi_robot *r = w->r;
     us_msg_joint_state m = {0};
     head(w, &m.header, "");
-    TAKE(w, m.name, r->firmware.n_joint);
-    TAKE(w, m.position, r->firmware.n_joint);
-    TAKE(w, m.velocity, r->firmware.n_joint);
-    TAKE(w, m.effort, r->firmware.n_joint);
-    if (r->firmware.n_joint > 0 && m.effort._length == 0) return;
+    TAKE(w, m.name, r->model->firmware.n_joint);
+    TAKE(w, m.position, r->model->firmware.n_joint);
+    TAKE(w, m.velocity, r->model->firmware.n_joint);
+    TAKE(w, m.effort, r->model->firmware.n_joint);
+    if (r->model->firmware.n_joint > 0 && m.effort._length == 0) return;
     const double *torque = us_sim_view_torque(w->sim);
-    for (int32_t i = 0; i < r->firmware.n_joint; i++) {
-        const usi_firmware_joint *j = &r->firmware.joint[i];
+    for (int32_t i = 0; i < r->model->firmware.n_joint; i++) {
+        const usi_firmware_joint *j = &r->model->firmware.joint[i];
         m.name._buffer[i] = text(j->name);
-        m.position._buffer[i] = usi_read_q(r, w->sim, w->s, i);
-        m.velocity._buffer[i] = usi_read_v(r, w->sim, w->s, i);
-        m.effort._buffer[i] = j->drive >= 0 ? torque[r->drive[j->drive].index] : 0;
+        m.position._buffer[i] = usi_read_q(r, w->sim, i);
+        m.velocity._buffer[i] = usi_read_v(r, w->sim, i);
+        m.effort._buffer[i] = j->drive >= 0 ? torque[r->model->drive[j->drive].index] : 0;
     }
     send_topic(w, US_TOPIC_JOINT_STATES, usi_type_joint_state, &m);
 }
@@ -194,8 +194,8 @@ static void tell_odom(pen *w) {
     const usi_robot *r = w->r;
     if (!usi_can_move(r)) return;
     us_msg_odometry m = {0};
-    head(w, &m.header, r->odom_frame);
-    m.child_frame_id = text(r->base_frame);
+    head(w, &m.header, r->model->odom_frame);
+    m.child_frame_id = text(r->model->base_frame);
     m.pose.pose = pose_of_plane(w->firmware->odom);
     m.twist.twist.linear.x = w->firmware->odom_v[0];
     m.twist.twist.linear.y = w->firmware->odom_v[1];
@@ -207,13 +207,13 @@ static void tell_odom(pen *w) {
 // Where it really is: on a name of its own, for those who test.
 static void tell_truth(pen *w) {
     const usi_robot *r = w->r;
-    if (r->root.i < 0) return;
+    if (r->model->root.i < 0) return;
     us_msg_odometry m = {0};
     head(w, &m.header, "world");
-    m.child_frame_id = text(r->root_frame);
-    m.pose.pose = pose_of(us_sim_get_pose(w->sim, r->root));
-    if (r->floating.i >= 0) {
-        const double *v = us_sim_view_v(w->sim) + r->base_v;
+    m.child_frame_id = text(r->model->root_frame);
+    m.pose.pose = pose_of(us_sim_get_pose(w->sim, r->model->root));
+    if (r->model->floating.i >= 0) {
+        const double *v = us_sim_view_v(w->sim) + r->model->base_v;
         m.twist.twist.angular = (us_msg_vector3){v[0], v[1], v[2]};
         m.twist.twist.linear = (us_msg_vector3){v[3], v[4], v[5]};
     }
@@ -224,26 +224,27 @@ static void tell_truth(pen *w) {
 // its encoder has it. A joint without an encoder is known by its drawing alone.
 static us_pose as_remembered(const pen *w, const usi_robot_frame *f) {
     if (f->joint < 0) return f->X_PF;
-    double q = usi_read_q(w->r, w->sim, w->s, f->joint), half = 0.5 * f->turn * q;
+    double q = usi_read_q(w->r, w->sim, f->joint), half = 0.5 * f->rotation * q;
     us_pose X = {{cos(half), sin(half) * f->axis.x, sin(half) * f->axis.y, sin(half) * f->axis.z},
-                 us_vec3_scale(f->way * q, f->axis)};
+                 us_vec3_scale(f->distance * q, f->axis)};
     return us_pose_mul(f->X_PF, X);
 }
 
 // Frames come from what the encoders say: beyond where the joint is, along its own axis, as far as the
 // reading is off.
 static us_pose as_read(const pen *w, const usi_robot_frame *f, us_pose X_PC) {
-    double off = usi_read_q(w->r, w->sim, w->s, f->joint) - us_sim_view_q(w->sim)[w->r->joint[f->joint].q];
+    double off = usi_read_q(w->r, w->sim, f->joint) - us_sim_view_q(w->sim)[w->r->model->joint[f->joint].q];
     if (off == 0) return X_PC;
-    double half = 0.5 * f->turn * off;
+    double half = 0.5 * f->rotation * off;
     us_pose X = {{cos(half), sin(half) * f->axis.x, sin(half) * f->axis.y, sin(half) * f->axis.z},
-                 us_vec3_scale(f->way * off, f->axis)};
+                 us_vec3_scale(f->distance * off, f->axis)};
     return us_pose_mul(X_PC, X);
 }
 
 static void tell_frames(pen *w, bool is_fixed) {
     const usi_robot *r = w->r;
-    int32_t n = is_fixed ? r->n_fixed_frame : r->n_frame - r->n_fixed_frame + usi_can_move(r);
+    int32_t n =
+        is_fixed ? r->model->n_fixed_frame : r->model->n_frame - r->model->n_fixed_frame + usi_can_move(r);
     if (n == 0) return;
     us_msg_tf_message m = {0};
     TAKE(w, m.transforms, n);
@@ -254,12 +255,12 @@ static void tell_frames(pen *w, bool is_fixed) {
         X.p = us_vec3_make(w->firmware->odom[0], w->firmware->odom[1], 0);
         X.q = (us_quat){cos(0.5 * w->firmware->odom[2]), 0, 0, sin(0.5 * w->firmware->odom[2])};
         // A frame has one parent: where the base hangs on another link, that one's root is told.
-        X = us_pose_mul(X, us_pose_mul(us_pose_inverse(us_sim_get_pose(w->sim, r->base)),
-                                       us_sim_get_pose(w->sim, r->root)));
-        m.transforms._buffer[k++] = transform_of(w, r->odom_frame, r->root_frame, X);
+        X = us_pose_mul(X, us_pose_mul(us_pose_inverse(us_sim_get_pose(w->sim, r->model->base)),
+                                       us_sim_get_pose(w->sim, r->model->root)));
+        m.transforms._buffer[k++] = transform_of(w, r->model->odom_frame, r->model->root_frame, X);
     }
-    for (int32_t i = 0; i < r->n_frame; i++) {
-        const usi_robot_frame *f = &r->frame[i];
+    for (int32_t i = 0; i < r->model->n_frame; i++) {
+        const usi_robot_frame *f = &r->model->frame[i];
         if (f->is_fixed != is_fixed) continue;
         us_pose X_PC = us_pose_mul(us_pose_inverse(us_sim_get_pose(w->sim, f->parent_body)),
                                    us_sim_get_pose(w->sim, f->child_body));
@@ -276,10 +277,9 @@ static void tell_frames(pen *w, bool is_fixed) {
 static void tell_imu(pen *w) {
     const usi_robot *r = w->r;
     us_msg_imu m = {0};
-    if (r->root.i < 0) return;
-    head(w, &m.header, r->root_frame);
-    double x[10];
-    usi_read_imu(r, w->sim, w->s, x);
+    if (r->model->root.i < 0) return;
+    head(w, &m.header, r->model->root_frame);
+    const double *x = usi_sim_reading(w->sim, r->model->first_sensor + r->model->firmware.n_joint);
     m.orientation = (us_msg_quaternion){x[1], x[2], x[3], x[0]};
     m.angular_velocity = (us_msg_vector3){x[4], x[5], x[6]};
     m.linear_acceleration = (us_msg_vector3){x[7], x[8], x[9]};
@@ -287,11 +287,11 @@ static void tell_imu(pen *w) {
 }
 
 static void tell_battery(pen *w) {
-    const us_network_def *n = w->r->network;
+    const us_network_def *n = w->r->model->network;
     if (n->battery_capacity <= 0) return;
     double left = 1 - w->s->energy / n->battery_capacity;
     us_msg_battery_state m = {0};
-    head(w, &m.header, w->r->base_frame);
+    head(w, &m.header, w->r->model->base_frame);
     // A pack's voltage falls by about an eighth from full to empty.
     double voltage = n->battery_voltage * (0.9375 + 0.125 * left);
     m.voltage = (float)voltage;
@@ -342,7 +342,8 @@ static void tell_diagnostics(pen *w) {
     // So is a computer that has started anew: what it was told before is lost.
     double up = (double)(us_sim_get_tick(w->sim) - s->faults.boot_tick) * step;
     bool is_new = s->faults.n_boot > 0 && up < 10;
-    bool is_empty = r->network->battery_capacity > 0 && s->energy >= r->network->battery_capacity;
+    bool is_empty =
+        r->model->network->battery_capacity > 0 && s->energy >= r->model->network->battery_capacity;
     snprintf(name, sizeof name, "%s: commands", r->name[0] ? r->name : "robot");
     status.level = is_empty || n_fault > 0 ? 2 : is_new || age < 10 || n_dropped > 0 ? 1 : 0;
     status.name = name;
@@ -383,22 +384,22 @@ static void tell_diagnostics(pen *w) {
 static bool make_motors(pen *w, us_msg_motor_group_status *m) {
     const usi_robot *r = w->r;
     memset(m, 0, sizeof *m);
-    head(w, &m->header, r->base_frame);
-    TAKE(w, m->motors, r->firmware.n_drive);
-    if (r->firmware.n_drive == 0 || m->motors._length == 0) return false;
+    head(w, &m->header, r->model->base_frame);
+    TAKE(w, m->motors, r->model->firmware.n_drive);
+    if (r->model->firmware.n_drive == 0 || m->motors._length == 0) return false;
     m->sequence = w->firmware->motors.sequence;
     m->result = w->firmware->motors.state == 4;
     m->message = text(w->firmware->motors.message);
-    const usi_drive_state *d = usi_firmware_view_drives(&r->firmware, w->firmware);
+    const usi_drive_state *d = usi_firmware_view_drives(&r->model->firmware, w->firmware);
     const double *torque = us_sim_view_torque(w->sim);
-    for (int32_t k = 0; k < r->firmware.n_drive; k++) {
-        int32_t joint = r->firmware.drive[k].joint;
-        double v = usi_read_v(r, w->sim, w->s, joint);
-        m->motors._buffer[k] = (us_msg_motor_state){.name = text(r->firmware.joint[joint].name),
-                                                    .position = usi_read_q(r, w->sim, w->s, joint),
+    for (int32_t k = 0; k < r->model->firmware.n_drive; k++) {
+        int32_t joint = r->model->firmware.drive[k].joint;
+        double v = usi_read_v(r, w->sim, joint);
+        m->motors._buffer[k] = (us_msg_motor_state){.name = text(r->model->firmware.joint[joint].name),
+                                                    .position = usi_read_q(r, w->sim, joint),
                                                     .velocity = v,
                                                     .acceleration = (v - d[k].v_before) / w->p->step,
-                                                    .torque = torque[r->drive[k].index],
+                                                    .torque = torque[r->model->drive[k].index],
                                                     .powered = !d[k].is_off,
                                                     .fault = text("")};
     }
@@ -414,7 +415,7 @@ static bool make_locomotor(pen *w, us_msg_locomotor_status *m) {
                                    .side_speed = s->odom_v[1],
                                    .turn_rate = s->odom_v[2],
                                    .distance = s->done};
-    head(w, &m->header, w->r->base_frame);
+    head(w, &m->header, w->r->model->base_frame);
     return usi_can_move(w->r);
 }
 
@@ -533,7 +534,7 @@ static bool is_heard(const us_proxy *p, const usi_robot *r, const usi_robot_stat
                      int32_t topic) {
     if (p->outbox || p->record.sample) return true;
     if (!p->tap || r->says[topic] < 0) return false;
-    us_link_model link = usi_link_now(&r->network->downlink, s, tick);
+    us_link_model link = usi_link_now(&r->model->network->downlink, s, tick);
     return atomic_load_explicit(&p->channel[r->says[topic]].is_wanted, memory_order_relaxed) ||
            !usi_link_is_perfect(&link);
 }
@@ -620,9 +621,9 @@ void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_s
         const int i = k == 0 ? US_TOPIC_TRUTH : k <= US_TOPIC_TRUTH ? k - 1 : k;
         // A computer that is off or starts says nothing. Where the robot really is does not depend on it.
         if (!is_up && i != US_TOPIC_TRUTH) continue;
-        bool is_due = is_told_once(i)
-                          ? is_first && r->network->rate[i] > 0
-                          : is_heard(p, r, s, tick, i) && usi_is_due(r->network->rate[i], p->step, phase);
+        bool is_due = is_told_once(i) ? is_first && r->model->network->rate[i] > 0
+                                      : is_heard(p, r, s, tick, i) &&
+                                            usi_is_due(r->model->network->rate[i], p->step, phase);
         if (is_due) tell(&w, (us_topic_kind)i);
     }
     send_arrived(p, r, w.time);

@@ -32,14 +32,14 @@ static bool is_same_timing(const us_timing *a, const us_timing *b) {
 
 // A drive of the spec in the robot's own count: edits elsewhere move the spec's.
 static int32_t own_drive(const usi_robot *r, int32_t drive) {
-    for (int32_t k = 0; k < r->firmware.n_drive; k++) {
-        if (r->drive[k].index == drive) return k;
+    for (int32_t k = 0; k < r->model->firmware.n_drive; k++) {
+        if (r->model->drive[k].index == drive) return k;
     }
     return -1;
 }
 
 static bool has_same_wheels(const usi_robot *a, const usi_robot *b) {
-    const us_network_def *x = a->network, *y = b->network;
+    const us_network_def *x = a->model->network, *y = b->model->network;
     if (x->locomotion != y->locomotion || x->n_wheel != y->n_wheel || x->track_scale != y->track_scale)
         return false;
     for (int32_t i = 0; i < x->n_wheel; i++) {
@@ -52,7 +52,7 @@ static bool has_same_wheels(const usi_robot *a, const usi_robot *b) {
 }
 
 static bool has_same_legs(const usi_robot *a, const usi_robot *b) {
-    const us_network_def *x = a->network, *y = b->network;
+    const us_network_def *x = a->model->network, *y = b->model->network;
     if (x->n_leg != y->n_leg || x->body_height != y->body_height || x->stance != y->stance ||
         x->step_height != y->step_height || x->step_time != y->step_time || x->duty != y->duty)
         return false;
@@ -67,7 +67,7 @@ static bool has_same_legs(const usi_robot *a, const usi_robot *b) {
 }
 
 static bool has_same_motors(const usi_robot *a, const usi_robot *b) {
-    const us_network_def *x = a->network, *y = b->network;
+    const us_network_def *x = a->model->network, *y = b->model->network;
     if (x->motor_port != y->motor_port || x->motor_rate != y->motor_rate || x->n_motor != y->n_motor)
         return false;
     for (int32_t i = 0; i < x->n_motor; i++) {
@@ -78,7 +78,7 @@ static bool has_same_motors(const usi_robot *a, const usi_robot *b) {
 }
 
 static bool has_same_network(const usi_robot *a, const usi_robot *b) {
-    const us_network_def *x = a->network, *y = b->network;
+    const us_network_def *x = a->model->network, *y = b->model->network;
     bool same = is_same_text(x->namespace_, y->namespace_) &&
                 is_same_text(x->frame_prefix, y->frame_prefix) && is_same_text(x->node, y->node) &&
                 is_same_text(x->base_frame, y->base_frame) && x->has_services == y->has_services &&
@@ -95,26 +95,28 @@ static bool has_same_network(const usi_robot *a, const usi_robot *b) {
 }
 
 static bool has_same_joints(const usi_robot *a, const usi_robot *b) {
-    if (a->firmware.n_joint != b->firmware.n_joint || a->firmware.n_drive != b->firmware.n_drive ||
-        (a->root.i < 0) != (b->root.i < 0))
+    if (a->model->firmware.n_joint != b->model->firmware.n_joint ||
+        a->model->firmware.n_drive != b->model->firmware.n_drive ||
+        (a->model->root.i < 0) != (b->model->root.i < 0))
         return false;
-    for (int32_t i = 0; i < a->firmware.n_joint; i++) {
-        if (strcmp(a->firmware.joint[i].name, b->firmware.joint[i].name) != 0 ||
-            a->firmware.joint[i].drive != b->firmware.joint[i].drive)
+    for (int32_t i = 0; i < a->model->firmware.n_joint; i++) {
+        if (strcmp(a->model->firmware.joint[i].name, b->model->firmware.joint[i].name) != 0 ||
+            a->model->firmware.joint[i].drive != b->model->firmware.joint[i].drive)
             return false;
     }
-    for (int32_t i = 0; i < a->firmware.n_drive; i++) {
-        if (a->firmware.drive[i].kind != b->firmware.drive[i].kind ||
-            a->firmware.drive[i].joint != b->firmware.drive[i].joint)
+    for (int32_t i = 0; i < a->model->firmware.n_drive; i++) {
+        if (a->model->firmware.drive[i].kind != b->model->firmware.drive[i].kind ||
+            a->model->firmware.drive[i].joint != b->model->firmware.drive[i].joint)
             return false;
     }
     return true;
 }
 
 static bool has_same_frames(const usi_robot *a, const usi_robot *b) {
-    if (a->n_frame != b->n_frame || !is_same_text(a->root_frame, b->root_frame)) return false;
-    for (int32_t i = 0; i < a->n_frame; i++) {
-        const usi_robot_frame *f = &a->frame[i], *g = &b->frame[i];
+    if (a->model->n_frame != b->model->n_frame || !is_same_text(a->model->root_frame, b->model->root_frame))
+        return false;
+    for (int32_t i = 0; i < a->model->n_frame; i++) {
+        const usi_robot_frame *f = &a->model->frame[i], *g = &b->model->frame[i];
         if (strcmp(f->parent, g->parent) != 0 || strcmp(f->child, g->child) != 0 ||
             f->is_fixed != g->is_fixed)
             return false;
@@ -124,8 +126,9 @@ static bool has_same_frames(const usi_robot *a, const usi_robot *b) {
 
 // Transforms that are told once are told again when they are others.
 static bool has_moved_frames(const usi_robot *a, const usi_robot *b) {
-    for (int32_t i = 0; i < a->n_frame; i++) {
-        if (a->frame[i].is_fixed && memcmp(&a->frame[i].X_PF, &b->frame[i].X_PF, sizeof(us_pose)) != 0)
+    for (int32_t i = 0; i < a->model->n_frame; i++) {
+        if (a->model->frame[i].is_fixed &&
+            memcmp(&a->model->frame[i].X_PF, &b->model->frame[i].X_PF, sizeof(us_pose)) != 0)
             return true;
     }
     return false;
@@ -163,58 +166,21 @@ static us_status check(const us_proxy *p, const us_proxy *fresh, us_error *err) 
 
 // ---------------------------------------------------------------- going on
 
-// What the encoders say now, robot by robot; NULL without memory.
-static double *read_all(us_proxy *p, us_proxy *fresh, const us_sim *sim) {
-    size_t n = 0;
-    for (int32_t i = 0; i < p->n_robot; i++)
-        n += (size_t)p->robot[i].firmware.n_joint;
-    double *out = usi_arena_alloc(&fresh->arena, (n + 1) * sizeof *out, _Alignof(double));
-    double *to = out;
-    for (int32_t i = 0; i < p->n_robot && out; i++) {
-        const usi_robot *r = &p->robot[i];
-        const usi_robot_state *s = usi_view_state(r, sim);
-        for (int32_t k = 0; k < r->firmware.n_joint; k++)
-            *to++ = s ? usi_read_q(r, sim, s, k) : 0;
-    }
-    return out;
-}
-
-// Those that are lost from now on stay at what they said last.
-static void hold_lost(const us_proxy *p, const us_proxy *fresh, us_sim *sim, const double *read) {
-    char *state = usi_sim_plugin(sim, 0);
-    for (int32_t i = 0; i < p->n_robot && state; i++) {
-        const usi_robot *was = &p->robot[i], *r = &fresh->robot[i];
-        usi_encoder_state *e = usi_encoders_of(r, (usi_robot_state *)(void *)(state + r->state_at));
-        for (int32_t k = 0; k < r->firmware.n_joint; k++, read++) {
-            if (r->joint[k].is_lost && !was->joint[k].is_lost) e[k].held = *read;
-        }
-    }
-}
-
-us_status us_proxy_replace(us_proxy *p, us_sim *sim, const us_spec *spec, const us_model *model,
-                           us_error *err) {
-    if (!p || !sim || !spec || !model || us_sim_view_model(sim) != p->model)
+us_status us_proxy_replace(us_proxy *p, us_sim *sim, const us_model *model, us_error *err) {
+    if (!p || !sim || !model || us_sim_view_model(sim) != p->model)
         return us_error_set(
-            err, US_ERR_ARG, NULL, "pass the proxy, its own sim, a spec and the model compiled from it",
+            err, US_ERR_ARG, NULL, "pass the proxy, its own sim and the model to go on with",
             "us_proxy_replace: an argument is NULL, or the sim has another model than the proxy");
-    if (spec == p->spec && model != p->model)
-        return us_error_set(
-            err, US_ERR_ARG, NULL, "edit a copy of the spec: us_spec_copy",
-            "us_proxy_replace: the robots look at this spec, which must not change under them");
-    us_proxy fresh = {.allocator = p->allocator, .spec = spec, .model = model};
+    us_proxy fresh = {.allocator = p->allocator, .model = model};
     fresh.step = us_model_get_step(model);
-    fresh.clock_rate = us_spec_get_clock_rate(spec);
+    fresh.clock_rate = model->clock_rate;
     usi_arena_init(&fresh.arena, &p->allocator);
     usi_arena_init(&fresh.bound, &p->allocator);
-    us_status status = usi_robots_make(&fresh, err);
+    us_status status = usi_robots_make(&fresh);
+    if (status) us_error_set(err, status, NULL, "free memory", "no memory left for the robots' network");
     if (!status) status = check(p, &fresh, err);
-    const double *read = status ? NULL : read_all(p, &fresh, sim);
-    if (!status && !read)
-        status =
-            us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the robots' network");
     if (!status) status = us_sim_replace(sim, model, err);
     if (!status) {
-        if (read) hold_lost(p, &fresh, sim, read);
         for (int32_t i = 0; i < p->n_robot; i++) {
             if (has_moved_frames(&p->robot[i], &fresh.robot[i])) p->owes_all = true;
             memcpy(&p->robot[i], &fresh.robot[i], offsetof(usi_robot, proxy));
@@ -222,9 +188,8 @@ us_status us_proxy_replace(us_proxy *p, us_sim *sim, const us_spec *spec, const 
         usi_arena old = p->bound;
         p->bound = fresh.bound;
         fresh.bound = old;
-        p->spec = spec;
         p->model = model;
-        p->seed = us_spec_view_world(spec)->seed;
+        p->seed = model->seed;
     }
     usi_arena_fini(&fresh.bound);
     usi_arena_fini(&fresh.arena);

@@ -6,11 +6,12 @@
 #include <stdatomic.h>
 
 #include "bus/motor_server.h"
-#include "firmware/firmware.h"
 #include "kincontrol/odometry.h"
+#include "model/robots.h"
 #include "proxy/link.h"
 #include "proxy/mailbox.h"
 #include "proxy/tap.h"
+#include "sim/sim.h"
 #include "spec/fault_target.h"
 #include "understudy/proxy.h"
 #include "wire/messages.h"
@@ -53,57 +54,14 @@ enum {
 
 // ---------------------------------------------------------------- what never changes
 
-// Beside what the firmware knows of a joint and a drive, in the same order: where the simulated ones are.
-typedef struct usi_robot_joint {
-    int32_t q, v;  // in the sim's vectors
-    bool is_lost;  // it is broken, or behind a break: neither its encoder nor its drive is connected any more
-} usi_robot_joint;
-
-typedef struct usi_robot_drive {
-    int32_t index;  // of the sim
-    char motor[5];  // name in the ASCII protocol; "" for none
-} usi_robot_drive;
-
-// A transform to tell: child in parent.
-typedef struct usi_robot_frame {
-    const char *parent, *child;  // frame ids, with the prefix
-    us_body parent_body, child_body;
-    us_pose X_PF;      // of the joint between them
-    int32_t joint;     // of the robot; -1: it has no encoder
-    us_vec3 axis;      // of it, in the child's frame, of length 1
-    double turn, way;  // rad and m by which it moves for each unit of its coordinate
-    bool is_fixed;
-    bool is_lost;  // as of usi_robot_joint
-} usi_robot_frame;
-
-// A fault that the scene has in store, as us_fault_def has it.
-typedef struct usi_script {
-    const us_fault_def *def;
-    int32_t after;               // of the robot's; -1: none
-    int64_t at, duration;        // ticks; duration 0: it stays
-    usi_condition condition;     // no terms: it always holds
-    int32_t id[USI_TERM_LIMIT];  // of values of the sim
-    char undo[USI_FAULT_TEXT];   // "motor:front_left_drive=ok"
-} usi_script;
-
-// First what follows from spec and model, and is found again when these are replaced; from `proxy` on what
-// stays as long as the proxy, where threads of the network look at it.
+// First what follows from the model, and is found again when that is replaced; from `proxy` on what stays as
+// long as the proxy, where threads of the network look at it.
 typedef struct usi_robot {
-    const us_network_def *network;  // with defaults filled in
-    us_body root, base;             // the root, and the link that odometry speaks of
-    us_joint floating;              // of the root; -1: it stands on the world
-    int32_t base_q, base_v;         // of that joint
-    const char *base_frame, *root_frame, *odom_frame;
-    usi_firmware firmware;
-    usi_robot_joint *joint;  // firmware.n_joint
-    usi_robot_drive *drive;  // firmware.n_drive
-    usi_robot_frame *frame;
-    int32_t n_frame, n_fixed_frame;
+    const usi_robot_model *model;
+    int32_t (*script_value)[USI_TERM_LIMIT];  // of each script's condition: values of the sim
     // Where its state stands in the plug-in's, and where its arrays, the firmware's state and the radio link
     // are.
-    size_t state_at, state_size, drives_at, encoders_at, scripts_at, firmware_at, uplink_at, uplink_size;
-    usi_script *script;
-    int32_t n_script;
+    size_t state_at, state_size, drives_at, scripts_at, firmware_at, uplink_at, uplink_size;
     // The outside.
     us_proxy *proxy;
     int32_t index;
@@ -123,26 +81,17 @@ typedef struct usi_robot {
 
 // ---------------------------------------------------------------- what it remembers
 
-// Of a drive: what faults do to it.
+// Of a drive: share of its strength that a fault has taken, 0 none, 1 all.
 typedef struct usi_drive_fault {
-    double lost;  // share of its strength that a fault has taken: 0 none, 1 all
-    // Of a drive whose encoder is wrong: what it was told, while the sim has what it does about it.
-    double told_position, told_velocity, told_torque;
-    int64_t is_fooled;
+    double lost;
 } usi_drive_fault;
-
-// Of a joint: what its encoder says is held, or the truth and an offset.
-typedef struct usi_encoder_state {
-    double offset, drift, held;  // rad or m; 1/s
-    int64_t is_stuck;
-} usi_encoder_state;
 
 // Of a scripted fault: the tick after which it came and was undone, counted from 1; 0: not yet.
 typedef struct usi_script_state {
     int64_t fired, undone;
 } usi_script_state;
 
-// What has failed beside drives and encoders. It outlives the computer's memory.
+// What has failed beside drives and sensors. It outlives the computer's memory.
 typedef struct usi_fault_state {
     int64_t power_until;  // tick before which it has no power; 0: it has; INT64_MAX: until somebody mends it
     int64_t boot_until;   // tick before which its computer starts; 0: it runs
@@ -150,14 +99,10 @@ typedef struct usi_fault_state {
     int64_t n_boot;
     int64_t outage_until;  // tick before which the radio link is out; INT64_MAX: until somebody mends it
     double loss, delay;    // of the radio link, on top of the scene's; s
-    double imu_bias[6];    // m/s^2 and rad/s
-    double imu_held[10];   // orientation (w x y z), angular velocity, acceleration
-    int64_t is_imu_stuck;
 } usi_fault_state;
 
 // Beside the firmware's state.
 typedef struct usi_robot_state {
-    double base_v[6];      // of the floating joint in the tick before
     double energy;         // J taken from the battery
     int64_t stamp_offset;  // ns: the robot's clock less simulated time
     usi_link_head uplink;
@@ -171,12 +116,6 @@ static inline usi_drive_fault *usi_drives_of(const usi_robot *r, usi_robot_state
 static inline const usi_drive_fault *usi_view_drives(const usi_robot *r, const usi_robot_state *s) {
     return (const usi_drive_fault *)(const void *)((const char *)s + r->drives_at);
 }
-static inline usi_encoder_state *usi_encoders_of(const usi_robot *r, usi_robot_state *s) {
-    return (usi_encoder_state *)(void *)((char *)s + r->encoders_at);
-}
-static inline const usi_encoder_state *usi_view_encoders(const usi_robot *r, const usi_robot_state *s) {
-    return (const usi_encoder_state *)(const void *)((const char *)s + r->encoders_at);
-}
 static inline usi_script_state *usi_scripts_of(const usi_robot *r, usi_robot_state *s) {
     return (usi_script_state *)(void *)((char *)s + r->scripts_at);
 }
@@ -189,7 +128,7 @@ static inline usi_firmware_state *usi_firmware_of(const usi_robot *r, usi_robot_
 static inline const usi_firmware_state *usi_view_firmware(const usi_robot *r, const usi_robot_state *s) {
     return (const usi_firmware_state *)(const void *)((const char *)s + r->firmware_at);
 }
-static inline bool usi_can_move(const usi_robot *r) { return usi_firmware_can_move(&r->firmware); }
+static inline bool usi_can_move(const usi_robot *r) { return usi_firmware_can_move(&r->model->firmware); }
 
 // ---------------------------------------------------------------- the proxy
 
@@ -206,10 +145,9 @@ typedef struct usi_channel {
 struct us_proxy {
     us_allocator allocator;
     us_proxy_def def;
-    const us_spec *spec;
     const us_model *model;
     usi_arena arena;  // of what stays
-    usi_arena bound;  // of what follows from spec and model
+    usi_arena bound;  // of what follows from the model
     double step;
     uint64_t seed;
     int32_t n_robot;
@@ -245,8 +183,8 @@ struct us_proxy {
     int64_t n_too_long;  // samples that did not fit into `bytes`
 };
 
-// robot.c: makes the robots of a spec, as far as they follow from it. Errors name the robot.
-us_status usi_robots_make(us_proxy *p, us_error *err);
+// robot.c: the robots of the model, as far as they follow from it.
+us_status usi_robots_make(us_proxy *p);
 // And what they have on the outside: names, mailboxes, links.
 us_status usi_robots_equip(us_proxy *p);
 
@@ -298,21 +236,21 @@ us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t says, const us_
                          const void *message, int64_t time);
 // A robot's state in the sim's; NULL when the sim has none.
 const usi_robot_state *usi_view_state(const usi_robot *r, const us_sim *sim);
+// The same, to be changed between steps.
+usi_robot_state *usi_take_state(const usi_robot *r, us_sim *sim);
 
-// sensor.c: what the robot's own sensors say, right or wrong. Of a joint position and velocity; of the
-// inertial sensor orientation (w x y z), angular velocity and acceleration.
-double usi_read_q(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t joint);
-double usi_read_v(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t joint);
+// What the robot's own sensors say, right or wrong: of a joint position and velocity.
+static inline double usi_read_q(const usi_robot *r, const us_sim *sim, int32_t joint) {
+    return usi_sim_reading(sim, r->model->first_sensor + joint)[0];
+}
+static inline double usi_read_v(const usi_robot *r, const us_sim *sim, int32_t joint) {
+    return usi_sim_reading(sim, r->model->first_sensor + joint)[1];
+}
 // All of them, for the firmware: in the proxy's memory, until the next robot is read.
 usi_firmware_readings usi_robot_read(const usi_robot *r, const us_sim *sim, const usi_robot_state *s);
-void usi_read_imu(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, double out[10]);
-// Drives act on what their encoders say: at the start of a tick the commands are as the firmware has left
-// them, at its end as the sim must have them.
-void usi_unfool_drives(const usi_robot *r, usi_robot_state *s, us_plugin_view *view);
-void usi_fool_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_plugin_view *view);
 
-// fault.c: faults as time goes on, before anything else of a tick: encoders drift, power comes back, the
-// computer has started.
+// fault.c: faults as time goes on, before anything else of a tick: power comes back, the computer has
+// started.
 void usi_robot_age_faults(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
 static inline bool usi_has_power(const usi_robot_state *s) { return s->faults.power_until == 0; }
 static inline bool usi_is_up(const usi_robot_state *s) {
@@ -324,9 +262,6 @@ us_link_model usi_link_now(const us_link_model *scene, const usi_robot_state *s,
 // there are.
 int32_t usi_robot_list_faults(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, char *out,
                               size_t cap);
-
-// script.c: from the network's definitions.
-us_status usi_scripts_make(us_proxy *p, usi_robot *r, us_error *err);
 
 // timing.c: when what is simulated happens in the world outside. Whether any robot has a time of its own.
 bool usi_timing_is_needed(const us_proxy *p);

@@ -10,32 +10,6 @@
 #include "proxy/fault.h"
 #include "proxy/robot.h"
 #include "sim/sim.h"
-#include "spec/spec.h"
-
-static int64_t ticks_of(const us_proxy *p, double seconds) { return (int64_t)ceil(seconds / p->step - 1e-6); }
-
-us_status usi_scripts_make(us_proxy *p, usi_robot *r, us_error *err) {
-    const us_network_def *n = r->network;
-    if (n->n_fault == 0) return US_OK;
-    r->script = usi_arena_alloc(&p->bound, (size_t)n->n_fault * sizeof *r->script, _Alignof(usi_script));
-    if (!r->script) return US_ERR_MEMORY;
-    for (int32_t i = 0; i < n->n_fault; i++) {
-        const us_fault_def *f = &n->faults[i];
-        usi_script *x = &r->script[i];
-        memset(x, 0, sizeof *x);
-        x->def = f;
-        x->after = f->after ? usi_script_find(n->faults, i, f->after) : -1;
-        x->at = ticks_of(p, f->at);
-        x->duration = f->duration > 0 ? (int64_t)fmax(1, (double)ticks_of(p, f->duration)) : 0;
-        snprintf(x->undo, sizeof x->undo, "%.*s=ok", (int)strcspn(f->what, "="), f->what);
-        us_status status = f->when ? usi_condition_read(p->spec, n, f->when, &x->condition, err) : US_OK;
-        if (status) return status;
-        for (int32_t k = 0; k < x->condition.n_term; k++)
-            x->id[k] = usi_find_value(p->model, x->condition.term[k].name);
-    }
-    r->n_script = n->n_fault;
-    return US_OK;
-}
 
 // ---------------------------------------------------------------- conditions
 
@@ -51,16 +25,18 @@ static double own_value(const usi_robot *r, const usi_robot_state *s, usi_own_va
     case USI_OWN_SPEED:
         return hypot(f->odom_v[0], f->odom_v[1]);
     case USI_OWN_BATTERY:
-        return 1 - s->energy / r->network->battery_capacity;
+        return 1 - s->energy / r->model->network->battery_capacity;
     default:
         return NAN;
     }
 }
 
-static bool holds(const usi_robot *r, us_sim *sim, const usi_robot_state *s, const usi_script *x) {
+static bool holds(const usi_robot *r, us_sim *sim, const usi_robot_state *s, int32_t script) {
+    const usi_script *x = &r->model->script[script];
+    const int32_t *id = r->script_value[script];
     for (int32_t i = 0; i < x->condition.n_term; i++) {
         const usi_term *t = &x->condition.term[i];
-        double value = t->own == USI_OWN_NONE ? us_sim_get_value(sim, x->id[i]) : own_value(r, s, t->own);
+        double value = t->own == USI_OWN_NONE ? us_sim_get_value(sim, id[i]) : own_value(r, s, t->own);
         bool is_so = t->compare == USI_LESS         ? value < t->value
                      : t->compare == USI_LESS_EQUAL ? value <= t->value
                      : t->compare == USI_MORE       ? value > t->value
@@ -73,11 +49,11 @@ static bool holds(const usi_robot *r, us_sim *sim, const usi_robot_state *s, con
 // ---------------------------------------------------------------- what is due
 
 static bool is_due(const usi_robot *r, us_sim *sim, const usi_robot_state *s, int32_t i) {
-    const usi_script *x = &r->script[i];
+    const usi_script *x = &r->model->script[i];
     const usi_script_state *all = usi_view_scripts(r, s);
     if (all[i].fired != 0 || (x->after >= 0 && all[x->after].fired == 0)) return false;
     int64_t since = x->after >= 0 ? all[x->after].fired - 1 : 0;
-    return us_sim_get_tick(sim) >= since + x->at && holds(r, sim, s, x);
+    return us_sim_get_tick(sim) >= since + x->at && holds(r, sim, s, i);
 }
 
 // Names with blanks go in quotes.
@@ -88,17 +64,17 @@ static void write_command(const usi_robot *r, const char *what, char *out, size_
 
 // For a change of what is known about a fault.
 static usi_script_state *note(const usi_robot *r, us_sim *sim, int32_t i) {
-    return &usi_scripts_of(r, (usi_robot_state *)(void *)((char *)usi_sim_plugin(sim, 0) + r->state_at))[i];
+    return &usi_scripts_of(r, usi_take_state(r, sim))[i];
 }
 
 bool usi_proxy_next_script(us_proxy *p, us_sim *sim, char *out, size_t cap) {
     int64_t tick = us_sim_get_tick(sim);
     for (int32_t k = 0; k < p->n_robot; k++) {
         const usi_robot *r = &p->robot[k];
-        const usi_robot_state *s = r->n_script > 0 ? usi_view_state(r, sim) : NULL;
+        const usi_robot_state *s = r->model->n_script > 0 ? usi_view_state(r, sim) : NULL;
         const usi_script_state *all = s ? usi_view_scripts(r, s) : NULL;
-        for (int32_t i = 0; all && i < r->n_script; i++) {
-            const usi_script *x = &r->script[i];
+        for (int32_t i = 0; all && i < r->model->n_script; i++) {
+            const usi_script *x = &r->model->script[i];
             if (is_due(r, sim, s, i)) {
                 note(r, sim, i)->fired = tick + 1;
                 write_command(r, x->def->what, out, cap);
@@ -118,8 +94,8 @@ bool usi_proxy_next_script(us_proxy *p, us_sim *sim, char *out, size_t cap) {
 // ---------------------------------------------------------------- for those who look
 
 const us_fault_def *usi_proxy_script(const us_proxy *p, int32_t robot, int32_t i) {
-    bool is_good = robot >= 0 && robot < p->n_robot && i >= 0 && i < p->robot[robot].n_script;
-    return is_good ? p->robot[robot].script[i].def : NULL;
+    bool is_good = robot >= 0 && robot < p->n_robot && i >= 0 && i < p->robot[robot].model->n_script;
+    return is_good ? p->robot[robot].model->script[i].def : NULL;
 }
 
 int32_t usi_proxy_script_state(const us_proxy *p, const us_sim *sim, int32_t robot, int32_t i) {

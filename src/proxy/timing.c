@@ -40,7 +40,7 @@ static int64_t ns_of(double seconds) { return llround(seconds * 1e9); }
 
 bool usi_timing_is_needed(const us_proxy *p) {
     for (int32_t i = 0; i < p->n_robot; i++) {
-        const us_timing *t = &p->robot[i].network->timing;
+        const us_timing *t = &p->robot[i].model->network->timing;
         if (t->is_wall || t->delay > 0 || t->jitter > 0) return true;
     }
     return false;
@@ -56,7 +56,7 @@ void usi_timing_follow(us_proxy *p, int64_t time, bool is_jump) {
 }
 
 int64_t usi_timing_stamp(const us_proxy *p, const usi_robot *r, int64_t time) {
-    const us_timing *t = &r->network->timing;
+    const us_timing *t = &r->model->network->timing;
     // A clock that was taken over from elsewhere goes on as it was; one that tells the time of day needs no
     // such help.
     return time + ns_of(t->offset + t->drift * 1e-9 * (double)time) +
@@ -64,7 +64,7 @@ int64_t usi_timing_stamp(const us_proxy *p, const usi_robot *r, int64_t time) {
 }
 
 int64_t usi_timing_due(const us_proxy *p, const usi_robot *r, int64_t time, int32_t outlet) {
-    const us_timing *t = &r->network->timing;
+    const us_timing *t = &r->model->network->timing;
     if (t->delay == 0 && t->jitter == 0) return 0;
     // A world that runs faster than time does not pile up what it has to say.
     int64_t moment = time + p->own_ahead < p->now ? time + p->own_ahead : p->now;

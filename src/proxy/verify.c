@@ -146,17 +146,16 @@ us_status usi_proxy_verify(us_proxy *proxy, us_sim *sim, us_recording *recording
     return status;
 }
 
-us_status us_proxy_verify(const us_spec *spec, const us_model *model, us_recording *recording,
+us_status us_proxy_verify(const us_model *model, us_recording *recording,
                           void (*progress)(void *context, double share), void *context,
                           us_verify_result *out_result, us_error *err) {
-    if (!spec || !model || !recording || !out_result)
-        return us_error_set(err, US_ERR_ARG, NULL,
-                            "pass a spec, a model, a recording and a place for the result",
+    if (!model || !recording || !out_result)
+        return us_error_set(err, US_ERR_ARG, NULL, "pass a model, a recording and a place for the result",
                             "us_proxy_verify: an argument is NULL");
     us_proxy *p = NULL;
     us_sim *sim = NULL;
     *out_result = (us_verify_result){.bad_tick = -1};
-    us_status status = us_proxy_create(spec, model, NULL, &p, err);
+    us_status status = us_proxy_create(model, NULL, &p, err);
     if (!status) {
         us_plugin part = us_proxy_get_plugin(p);
         us_sim_def def = us_sim_def_default();

@@ -16,8 +16,8 @@ typedef struct usi_verify_def {
     void *world_context;
 } usi_verify_def;
 
-// As us_proxy_verify, in a world that the caller has made: `proxy` is part 0 of `sim`, and its model is the
-// one of the recorded start state, which is restored first. Nothing is published.
+// As us_proxy_verify, in a world that the caller has made: `proxy` is a plug-in of `sim`, and its model is
+// the one of the recorded start state, which is restored first. Nothing is published.
 us_status usi_proxy_verify(us_proxy *proxy, us_sim *sim, us_recording *recording, const usi_verify_def *def,
                            us_verify_result *out_result, us_error *err);
 

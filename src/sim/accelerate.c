@@ -22,7 +22,9 @@ void usi_make_joint_rows(us_sim *s) {
                                     .drive_strength = s->next.drive_strength,
                                     .battery_energy = s->now.battery_energy,
                                     .blockage = s->now.blockage,
-                                    .stuck = s->now.stuck};
+                                    .stuck = s->now.stuck,
+                                    .sensor = s->is_trial ? NULL : s->now.sensor,
+                                    .reading = s->now.reading};
     usi_actuation out = usi_actuation_of(s);
     usi_actuate(s->model, &in, &out, s->next.drive_effort);
 }

@@ -399,6 +399,7 @@ static us_status close_loops(us_sim *s, us_error *err) {
 // The last acceleration is where the next step's iteration begins: of this tree alone, the others go on.
 static void start_tree(us_sim *s, int32_t tree) {
     const us_model *m = s->model;
+    usi_sim_sense_tree(s, tree);
     usi_carry_over(s);
     usi_let_all_run(s);
     bool ok = usi_accelerate_first(s, s->next.a);
@@ -443,6 +444,7 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     if (!status) status = carry_contacts(&x, &why);
     if (!status) carry_parted(&x);
     if (!status) status = close_loops(fresh, &why);
+    if (!status) usi_sim_carry_sensors(sim, fresh);
     if (!status) start_pieces(fresh, sim);
     if (!status) status = usi_deformables_carry(sim, fresh, is_same_shape, &why);
     usi_arena_fini(&x.arena);

@@ -95,6 +95,7 @@ bool usi_sim_put_tree(us_sim *s, int32_t tree, const double *q, const double *v,
         s->now.drive_torque[i] = *drive++;
         s->now.drive_limit_scale[i] = *drive++;
     }
+    usi_sim_sense_tree(s, tree);
     return true;
 }
 

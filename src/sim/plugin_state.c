@@ -80,6 +80,13 @@ void *usi_sim_plugin(us_sim *s, int32_t part) {
     return s->now.part + place_of(s, part);
 }
 
+int32_t usi_sim_find_plugin(const us_sim *s, const void *context) {
+    for (int32_t i = 0; i < s->n_part; i++) {
+        if (s->part[i].context == context) return i;
+    }
+    return -1;
+}
+
 const void *us_sim_view_plugin(const us_sim *s, int32_t part) {
     return s && part >= 0 && part < s->n_part ? s->now.part + place_of(s, part) : NULL;
 }

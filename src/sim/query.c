@@ -166,6 +166,7 @@ us_status us_sim_set_state(us_sim *s, const double *q, const double *v) {
         s->now.contact.n_touch[0] = s->now.contact.n_anchor[0] = 0;
         usi_stiction_set(s->model, s->now.q, s->now.blockage, s->now.stuck);
     }
+    usi_sim_sense(s);
     usi_carry_over(s);
     usi_let_all_run(s);
     if (!usi_accelerate_first(s, s->now.a)) memset(s->now.a, 0, (size_t)m->n_pad * sizeof(double));

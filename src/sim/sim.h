@@ -35,6 +35,8 @@ typedef struct usi_applied {
     X(double, stuck, n_friction, "rad, m", "where dry friction holds a joint")                        \
     X(int32_t, n_applied, 1, "1", "bodies that a wrench was applied to")                              \
     X(usi_applied, applied, n_body, "", "those wrenches: they act in the next step")                  \
+    X(usi_sensor_state, sensor, n_sensor, "", "what sensors keep, and their faults")                  \
+    X(double, reading, n_reading, "", "what sensors say, one after the other")                        \
     X(uint8_t, part, n_plugin_byte, "", "what parts keep: us_plugin")
 
 typedef struct usi_state {
@@ -112,6 +114,16 @@ uint64_t usi_deformables_hash(const us_sim *s, uint64_t seed);
 us_status usi_deformables_carry(us_sim *from, us_sim *to,
                                 bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t),
                                 us_error *err);
+
+// readings.c: sensors see a state that was set rather than reached by a step; all, those of a tree, and one.
+void usi_sim_sense(us_sim *s);
+void usi_sim_sense_tree(us_sim *s, int32_t tree);
+void usi_sim_sense_one(us_sim *s, int32_t sensor);
+static inline const double *usi_sim_reading(const us_sim *s, int32_t sensor) {
+    return s->now.reading + s->model->sensor[sensor].reading;
+}
+// Those of robots and sensors of the same names go on; `to` has its positions and velocities.
+void usi_sim_carry_sensors(const us_sim *from, us_sim *to);
 
 // us_sim_create without the start of the parts: their states are all 0.
 us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err);
@@ -211,6 +223,8 @@ us_status usi_run_plugins(us_sim *s);
 us_status usi_take_plugins(us_sim *s, const us_sim_def *def, us_error *err);
 // A part's state of now, to be changed between steps; NULL for a bad index. What changes it must be recorded.
 void *usi_sim_plugin(us_sim *sim, int32_t part);
+// The number of the part with this context; -1: there is none. Cost: a look at each part.
+int32_t usi_sim_find_plugin(const us_sim *sim, const void *context);
 // us_sim_find_value, for all sims of a model.
 int32_t usi_find_value(const us_model *model, const char *name);
 // Their states at the start.

@@ -13,6 +13,7 @@ int32_t usi_state_fields(const us_model *m, size_t n_plugin_byte, usi_field *out
     const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_drive = (size_t)m->n_drive,
                  n_body = (size_t)m->n_body;
     const size_t n_friction = (size_t)m->n_friction, n_battery = (size_t)m->n_battery;
+    const size_t n_sensor = (size_t)m->n_sensor, n_reading = (size_t)m->n_reading;
     const size_t max_contact = m->n_geom > 0 ? (size_t)m->max_contact : 0,
                  n_pair = (size_t)m->n_material * (size_t)m->n_material, n_loose = (size_t)m->n_loose,
                  n_soil = (size_t)m->n_soil, n_region = (size_t)m->n_region;
@@ -98,6 +99,7 @@ static us_status start(us_sim *s, us_error *err) {
                             "the start state cannot be moved onto the loops and couplings");
     }
     usi_stiction_set(m, s->now.q, s->now.blockage, s->now.stuck);
+    usi_sim_sense(s);
     usi_carry_over(s);
     if (!usi_accelerate_first(s, s->next.a)) {
         usi_diverged(s, "start", "give every moving link mass and inertia, or its joint an armature");

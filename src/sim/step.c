@@ -67,6 +67,11 @@ static us_status commit(us_sim *s) {
     return US_OK;
 }
 
+static void sense(us_sim *s) {
+    const usi_sense_input in = {s->now.q, s->now.v, s->now.tick[0], s->model->step};
+    usi_sense(s->model, &in, s->now.sensor, s->now.reading);
+}
+
 // ---------------------------------------------------------------- time that each takes
 
 typedef struct stopwatch {
@@ -135,6 +140,11 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
     // Reads: now, what was in soil. Writes: deformable ground.
     if (!status && s->bed && !s->is_trial) usi_deformables_step(s);
     lap(&watch, US_STAGE_MORPH);
+
+    // Reads: now. Writes: its sensors and their readings, over which drives close their loops in the next
+    // step.
+    if (!status && !s->is_trial) sense(s);
+    lap(&watch, US_STAGE_SENSE);
 
     if (!status && watch.is_on) add_laps(s, &watch);
     return status;

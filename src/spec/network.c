@@ -177,6 +177,28 @@ bool usi_wheels_fit(us_locomotion kind, int32_t n_wheel, int32_t n_steer) {
     return n_wheel >= 2 && n_steer == n_wheel;
 }
 
+static bool is_good_pose(us_pose X) {
+    double n2 = X.q.w * X.q.w + X.q.x * X.q.x + X.q.y * X.q.y + X.q.z * X.q.z;
+    return fabs(n2 - 1) < 1e-6 && isfinite(X.p.x) && isfinite(X.p.y) && isfinite(X.p.z);
+}
+
+static us_status check_sensors(const us_spec *spec, const us_network_def *d) {
+    if (d->n_sensor < 0 || (d->n_sensor && !d->sensors)) return US_ERR_ARG;
+    if (d->n_sensor > USI_SENSOR_LIMIT) return US_ERR_LIMIT;
+    for (int32_t i = 0; i < d->n_sensor; i++) {
+        const us_sensor_def *s = &d->sensors[i];
+        const us_link_def *link = us_spec_view_link(spec, s->link);
+        if ((unsigned)s->kind >= (unsigned)US_SENSOR_COUNT || !link || link->group != d->group)
+            return US_ERR_ARG;
+        if (!is_at_least_0(s->rate) || !is_good_pose(s->X_BS)) return US_ERR_VALUE;
+        if (!s->name || !usi_is_ros_name(s->name, true) || strcmp(s->name, "imu") == 0) return US_ERR_NAME;
+        for (int32_t k = 0; k < i; k++) {
+            if (strcmp(d->sensors[k].name, s->name) == 0) return US_ERR_NAME;
+        }
+    }
+    return US_OK;
+}
+
 static us_status check_motors(const us_spec *spec, const us_network_def *d) {
     for (int32_t i = 0; i < d->n_motor; i++) {
         const us_motor_def *m = &d->motors[i];
@@ -283,7 +305,8 @@ static bool keep_array(usi_arena *arena, const void *from, int32_t n, size_t eac
 }
 
 static bool keep_network(usi_arena *arena, us_network_def *d) {
-    void *wheels = NULL, *legs = NULL, *motors = NULL, *up = NULL, *down = NULL, *faults = NULL;
+    void *wheels = NULL, *legs = NULL, *motors = NULL, *up = NULL, *down = NULL, *faults = NULL,
+         *sensors = NULL;
     bool ok = keep_text(arena, &d->namespace_) && keep_text(arena, &d->frame_prefix) &&
               keep_text(arena, &d->node) && keep_text(arena, &d->base_frame) && keep_text(arena, &d->file);
     ok = ok && keep_array(arena, d->wheels, d->n_wheel, sizeof *d->wheels, &wheels);
@@ -292,6 +315,9 @@ static bool keep_network(usi_arena *arena, us_network_def *d) {
     ok = ok && keep_array(arena, d->uplink.outages, 2 * d->uplink.n_outage, sizeof(double), &up);
     ok = ok && keep_array(arena, d->downlink.outages, 2 * d->downlink.n_outage, sizeof(double), &down);
     ok = ok && keep_array(arena, d->faults, d->n_fault, sizeof *d->faults, &faults);
+    ok = ok && keep_array(arena, d->sensors, d->n_sensor, sizeof *d->sensors, &sensors);
+    for (int32_t i = 0; i < d->n_sensor && ok; i++)
+        ok = keep_text(arena, &((us_sensor_def *)sensors + i)->name);
     for (int32_t i = 0; i < d->n_fault && ok; i++) {
         us_fault_def *f = (us_fault_def *)faults + i;
         ok = keep_text(arena, &f->name) && keep_text(arena, &f->after) && keep_text(arena, &f->when) &&
@@ -300,10 +326,18 @@ static bool keep_network(usi_arena *arena, us_network_def *d) {
     d->wheels = wheels;
     d->legs = legs;
     d->motors = motors;
+    d->sensors = sensors;
     d->faults = faults;
     d->uplink.outages = up;
     d->downlink.outages = down;
     return ok;
+}
+
+us_network_def *usi_network_copy(usi_arena *arena, const us_network_def *def) {
+    us_network_def *copy = usi_arena_alloc(arena, sizeof *copy, _Alignof(us_network_def));
+    if (!copy) return NULL;
+    *copy = *def;
+    return keep_network(arena, copy) ? copy : NULL;
 }
 
 us_status usi_network_put(us_spec *spec, const us_network_def *def) {
@@ -329,6 +363,7 @@ us_status us_spec_set_network(us_spec *spec, const us_network_def *def) {
     if (!status) status = check_wheels(spec, &d);
     if (!status) status = check_legs(spec, &d);
     if (!status) status = check_motors(spec, &d);
+    if (!status) status = check_sensors(spec, &d);
     if (!status) status = check_faults(spec, &d);
     if (!status) status = fill_in(spec, &d, &texts);
     if (!status) status = check_others(spec, &d);

@@ -47,6 +47,7 @@ enum {
     USI_NETWORK_NAME_LIMIT = 100,  // bytes of a namespace, a node's name and a prefix of frames
     USI_OUTAGE_LIMIT = 32,         // outages of one direction of a link
     USI_SCRIPT_LIMIT = 64,         // faults that a scene has in store for one robot
+    USI_SENSOR_LIMIT = 32,         // sensors of one robot beside those that it has anyway
 };
 
 bool usi_is_ros_name(const char *text, bool allows_slash);
@@ -65,5 +66,7 @@ int32_t usi_script_find(const us_fault_def *faults, int32_t n, const char *name)
 int32_t usi_group_root(const us_spec *spec, int32_t group);
 // Copies a definition that was checked before.
 us_status usi_network_put(us_spec *spec, const us_network_def *def);
+// With its texts and arrays; NULL without memory.
+us_network_def *usi_network_copy(usi_arena *arena, const us_network_def *def);
 
 #endif

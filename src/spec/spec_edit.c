@@ -192,15 +192,16 @@ static bool keep_drive(const us_spec *s, const removal_plan *p, us_drive_def *d)
     return true;
 }
 
-// A robot on the network goes with its group. It loses the wheels, legs and motors whose drives go: what is
-// left still has an interface.
+// A robot on the network goes with its group. It loses the wheels, legs and motors whose drives go, and the
+// sensors whose links go: what is left still has an interface.
 static bool keep_network(const us_spec *s, const removal_plan *p, us_network_def *d) {
     if (is_gone(p->group, s->n_group, d->group)) return false;
     // The spec's own copies, which may be changed.
     us_wheel_def *wheels = (us_wheel_def *)d->wheels;
     us_motor_def *motors = (us_motor_def *)d->motors;
     us_leg_def *legs = (us_leg_def *)d->legs;
-    int32_t n_wheel = 0, n_leg = 0, n_motor = 0;
+    us_sensor_def *sensors = (us_sensor_def *)d->sensors;
+    int32_t n_wheel = 0, n_leg = 0, n_motor = 0, n_sensor = 0;
     for (int32_t i = 0; i < d->n_wheel; i++) {
         us_wheel_def w = wheels[i];
         if (is_gone(p->drive, s->n_drive, w.drive)) continue;
@@ -224,6 +225,13 @@ static bool keep_network(const us_spec *s, const removal_plan *p, us_network_def
         m.drive = moved(p->drive, s->n_drive, m.drive);
         motors[n_motor++] = m;
     }
+    for (int32_t i = 0; i < d->n_sensor; i++) {
+        us_sensor_def k = sensors[i];
+        if (is_gone(p->link, s->n_link, k.link)) continue;
+        k.link = moved(p->link, s->n_link, k.link);
+        sensors[n_sensor++] = k;
+    }
+    d->n_sensor = n_sensor;
     // A gait of six legs is none for five.
     bool is_tripod = d->locomotion == US_LOCOMOTION_TRIPOD,
          can_move = is_tripod ? n_leg == USI_LEG_COUNT : n_wheel > 0;

@@ -27,7 +27,7 @@ us_status usi_live_init(usi_live *live, const us_allocator *allocator, usi_revis
         return us_error_set(err, US_ERR_MEMORY, NULL, "free memory, or end other programs",
                             "a lock cannot be made");
     }
-    us_status status = us_proxy_create(revision->spec, revision->model, proxy, &live->proxy, err);
+    us_status status = us_proxy_create(revision->model, proxy, &live->proxy, err);
     if (!status) {
         us_plugin part = us_proxy_get_plugin(live->proxy);
         us_sim_def def = us_sim_def_default();
@@ -52,7 +52,7 @@ void usi_live_fini(usi_live *live) {
 
 us_status usi_live_set_revision(usi_live *live, usi_revision *revision, us_error *err) {
     if (revision == live->revision) return US_OK;
-    us_status status = us_proxy_replace(live->proxy, live->sim, revision->spec, revision->model, err);
+    us_status status = us_proxy_replace(live->proxy, live->sim, revision->model, err);
     if (status) return status;
     usi_revision *old = live->revision;
     pthread_mutex_lock(&live->lock);

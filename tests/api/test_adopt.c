@@ -226,15 +226,15 @@ static void a_robot_that_stands_on_the_world_takes_its_joints(void **state) {
     const us_proxy *proxy = us_world_get_proxy(host);
     assert_true(proxy->n_robot > 0);
     const usi_robot *r = &proxy->robot[0];
-    assert_true(r->firmware.n_joint > 1 && r->firmware.joint[1].drive >= 0);
+    assert_true(r->model->firmware.n_joint > 1 && r->model->firmware.joint[1].drive >= 0);
     char text[256];
     live_step(host, 20);
-    snprintf(text, sizeof text, "adopt %s joint:%s=0.3,0", r->name, r->firmware.joint[1].name);
+    snprintf(text, sizeof text, "adopt %s joint:%s=0.3,0", r->name, r->model->firmware.joint[1].name);
     live_done(host, text);
-    live_near(us_sim_view_q(us_world_get_sim(host))[r->joint[1].q], 0.3, 0);
+    live_near(us_sim_view_q(us_world_get_sim(host))[r->model->joint[1].q], 0.3, 0);
     live_step(host, 300);
     // It holds there: 0.05 rad is what gravity bends its drive.
-    live_near(us_sim_view_q(us_world_get_sim(host))[r->joint[1].q], 0.3, 0.05);
+    live_near(us_sim_view_q(us_world_get_sim(host))[r->model->joint[1].q], 0.3, 0.05);
     snprintf(text, sizeof text, "adopt %s odom=0,0,0", r->name);
     live_refused(host, text, US_ERR_VALUE, "does not drive or walk");
     us_world_destroy(host);

@@ -184,7 +184,7 @@ static void scenes_with_faults_that_cannot_be_are_refused_at_their_line(void **s
         {"<fault when='odom.x' what='imu=stuck'/>", US_ERR_SYNTAX, "not compared"},
         {"<fault when='odom.x &gt; far' what='imu=stuck'/>", US_ERR_VALUE, "far"},
         {"<fault when='odom.x &gt; 1 or odom.y &gt; 1' what='imu=stuck'/>", US_ERR_SYNTAX,
-         "\"and\" is expected"},
+         "\"and\" is expected, not \"or\""},
         {"<fault when='odom.x &gt; 1 and' what='imu=stuck'/>", US_ERR_SYNTAX, "a value is missing"},
         {"<fault when='odom.z &gt; 1' what='imu=stuck'/>", US_ERR_NAME, "there is no value \"odom.z\""},
         {"<fault when='nose.q &gt; 1' what='imu=stuck'/>", US_ERR_NAME, "there is no value \"nose.q\""},

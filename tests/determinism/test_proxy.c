@@ -144,7 +144,7 @@ static us_verify_result verify(const char *path, us_status expected) {
     us_verify_result result = {0};
     proxy_world_k10(&w, radio);
     assert_int_equal(us_recording_open(path, NULL, &recording, &err), US_OK);
-    us_status status = us_proxy_verify(w.spec, w.model, recording, NULL, NULL, &result, &err);
+    us_status status = us_proxy_verify(w.model, recording, NULL, NULL, &result, &err);
     if (status != expected) print_message("%s\n", err.message);
     assert_int_equal(status, expected);
     us_recording_close(recording);

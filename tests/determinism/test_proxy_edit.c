@@ -83,7 +83,7 @@ static us_status try_edit(proxy_world *w, us_spec *spec, us_error *err) {
     us_model *model = NULL;
     us_status status = us_model_compile(spec, NULL, &model, err);
     assert_int_equal(status, US_OK);
-    status = us_proxy_replace(w->proxy, w->sim, spec, model, err);
+    status = us_proxy_replace(w->proxy, w->sim, model, err);
     if (status) {
         us_model_destroy(model);
         us_spec_destroy(spec);
@@ -334,13 +334,12 @@ static void other_robots_are_refused_and_nothing_changes(void **state) {
         assert_true(us_sim_hash(w.sim) == us_sim_hash(plain.sim));
     }
     // A sim with another model than the proxy's, and arguments that are missing.
-    assert_int_equal(us_proxy_replace(w.proxy, plain.sim, w.spec, w.model, NULL), US_ERR_ARG);
-    assert_int_equal(us_proxy_replace(NULL, w.sim, w.spec, w.model, NULL), US_ERR_ARG);
-    assert_int_equal(us_proxy_replace(w.proxy, w.sim, NULL, w.model, NULL), US_ERR_ARG);
-    // The spec that the robots look at must not have been edited; as it is it may be given again.
-    assert_int_equal(us_proxy_replace(w.proxy, w.sim, w.spec, plain.model, NULL), US_ERR_ARG);
+    assert_int_equal(us_proxy_replace(w.proxy, plain.sim, w.model, NULL), US_ERR_ARG);
+    assert_int_equal(us_proxy_replace(NULL, w.sim, w.model, NULL), US_ERR_ARG);
+    assert_int_equal(us_proxy_replace(w.proxy, w.sim, NULL, NULL), US_ERR_ARG);
+    // The same model may be given again.
     uint64_t hash = us_sim_hash(w.sim);
-    assert_int_equal(us_proxy_replace(w.proxy, w.sim, w.spec, w.model, NULL), US_OK);
+    assert_int_equal(us_proxy_replace(w.proxy, w.sim, w.model, NULL), US_OK);
     assert_true(us_sim_hash(w.sim) == hash);
     proxy_world_fini(&plain);
     proxy_world_fini(&w);
@@ -357,7 +356,7 @@ static void without_memory_nothing_changes(void **state) {
     us_proxy_destroy(w.proxy);
     us_proxy_def proxy_def = us_proxy_def_default();
     proxy_def.allocator = t.allocator;
-    assert_int_equal(us_proxy_create(w.spec, w.model, &proxy_def, &w.proxy, &err), US_OK);
+    assert_int_equal(us_proxy_create(w.model, &proxy_def, &w.proxy, &err), US_OK);
     us_plugin part = us_proxy_get_plugin(w.proxy);
     us_sim_def def = us_sim_def_default();
     def.allocator = t.allocator;
@@ -374,7 +373,7 @@ static void without_memory_nothing_changes(void **state) {
     assert_int_equal(us_model_compile(spec, NULL, &model, &err), US_OK);
     for (int64_t k = 1;; k++) {
         t.fail_at = t.n_alloc + k;
-        us_status status = us_proxy_replace(w.proxy, w.sim, spec, model, &err);
+        us_status status = us_proxy_replace(w.proxy, w.sim, model, &err);
         if (!status) break;
         n_failed++;
         assert_int_equal(status, US_ERR_MEMORY);
@@ -572,7 +571,7 @@ static void a_recording_with_edits_runs_again_bit_for_bit(void **state) {
     us_recording *recording = NULL;
     proxy_world_k10_behind(&w, objects, radio);
     assert_int_equal(us_recording_open("edits.mcap", NULL, &recording, &err), US_OK);
-    assert_int_equal(us_proxy_verify(w.spec, w.model, recording, NULL, NULL, &result, &err), US_ERR_NAME);
+    assert_int_equal(us_proxy_verify(w.model, recording, NULL, NULL, &result, &err), US_ERR_NAME);
     assert_non_null(strstr(err.remedy, "us_world_verify"));
     us_recording_close(recording);
     proxy_world_fini(&w);

@@ -42,7 +42,7 @@ static stage *open_stage(void) {
     us_proxy_destroy(s->w.proxy);
     us_proxy_def proxy_def = us_proxy_def_default();
     proxy_def.enable_motor_servers = false;
-    expect_ok(us_proxy_create(s->w.spec, s->w.model, &proxy_def, &s->w.proxy, &err), &err);
+    expect_ok(us_proxy_create(s->w.model, &proxy_def, &s->w.proxy, &err), &err);
     us_plugin part = us_proxy_get_plugin(s->w.proxy);
     us_sim_def def = us_sim_def_default();
     def.n_part = 1;
@@ -152,7 +152,7 @@ static void after_an_edit_the_network_goes_on(void **state) {
         // The first edit moves all indices of the robot.
         if (i == 0) assert_int_equal(us_spec_remove_link(spec, us_spec_find_link(spec, "ball/ball")), US_OK);
         expect_ok(us_model_compile(spec, NULL, &model, &err), &err);
-        expect_ok(us_proxy_replace(s->w.proxy, s->w.sim, spec, model, &err), &err);
+        expect_ok(us_proxy_replace(s->w.proxy, s->w.sim, model, &err), &err);
         us_model_destroy(s->w.model);
         us_spec_destroy(s->w.spec);
         s->w.model = model;

@@ -58,7 +58,7 @@ static us_status verify(us_recording *recording, const char *scene, us_verify_re
     us_status status = us_spec_load(scene, NULL, &spec, err);
     if (!status) status = us_model_compile(spec, NULL, &model, err);
     if (status) fail_msg("%s", err->message);
-    status = us_proxy_verify(spec, model, recording, NULL, NULL, result, err);
+    status = us_proxy_verify(model, recording, NULL, NULL, result, err);
     us_model_destroy(model);
     us_spec_destroy(spec);
     return status;

@@ -107,7 +107,8 @@ static void springs_and_motors_rest_alike_in_the_air_and_on_the_ground(void **st
                                 .position = 1,
                                 .limit = 100});
         build_step(&b, 5000, NULL);
-        // The contact solve leaves a residual of 1e-6 of the weight's impulse, and with it the last of the way.
+        // The contact solve leaves a residual of 1e-6 of the weight's impulse, and with it the last of the
+        // way.
         build_near("angle", us_sim_view_q(b.sim)[0], 0.7, k == 1 ? 1e-5 : 1e-9);
         build_near("effort", us_sim_view_torque(b.sim)[0], 21, k == 1 ? 1e-3 : 1e-7);
         build_free(&b);

@@ -2,7 +2,7 @@
 # Which file may include which: include_direction.sh [SOURCE_DIRECTORY]
 #   src/<room>/           headers of its own room and of the rooms that cmake/rooms.txt allows it, public ones likewise
 #   include/understudy/   standard headers and public headers
-#   cli/, examples/       public headers and their own, never src/
+#   cli/, examples/       public headers and their own, never src/; examples/hardware also src/firmware, which runs inside it
 # Prints each line that breaks this, as file:line, and ends with 1 when there is one.
 set -euo pipefail
 cd "${1:-${US_SOURCE_DIR:-.}}"
@@ -62,6 +62,8 @@ FILENAME == "cmake/rooms.txt" {
             own = path[3]; sub(/\.h$/, "", own)
             check_room(own, room)
         } else if (quote == "\"" || n > 1 || !(header in is_standard)) complain("a public header includes standard and public headers only")
+    } else if (FILENAME ~ /^examples\/hardware\// && part[1] == "firmware") {
+        next
     } else if (quote == "\"" && !is_public) {
         # cli/ and examples/: a header of their own stands in the same directory.
         directory = FILENAME

@@ -12,7 +12,7 @@ void proxy_world_of(proxy_world *w, us_spec *spec) {
     memset(w, 0, sizeof *w);
     w->spec = spec;
     us_status status = us_model_compile(w->spec, NULL, &w->model, &err);
-    if (!status) status = us_proxy_create(w->spec, w->model, NULL, &w->proxy, &err);
+    if (!status) status = us_proxy_create(w->model, NULL, &w->proxy, &err);
     if (!status) {
         us_plugin part = us_proxy_get_plugin(w->proxy);
         us_sim_def def = us_sim_def_default();

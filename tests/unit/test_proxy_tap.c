@@ -231,7 +231,7 @@ static void nothing_is_allocated_by_a_tap(void **state) {
     us_proxy_destroy(w.proxy);
     us_proxy_def proxy_def = us_proxy_def_default();
     proxy_def.allocator = t.allocator;
-    assert_int_equal(us_proxy_create(w.spec, w.model, &proxy_def, &w.proxy, NULL), US_OK);
+    assert_int_equal(us_proxy_create(w.model, &proxy_def, &w.proxy, NULL), US_OK);
     us_plugin part = us_proxy_get_plugin(w.proxy);
     us_sim_def def = us_sim_def_default();
     def.allocator = t.allocator;

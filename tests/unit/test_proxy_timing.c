@@ -21,6 +21,7 @@ static const int64_t SECOND = 1000000000, MS = 1000000;
 
 typedef struct rig {
     us_network_def network;
+    usi_robot_model model;
     usi_robot robot;
     us_proxy proxy;
 } rig;
@@ -28,7 +29,8 @@ typedef struct rig {
 static void init(rig *r, us_timing timing) {
     memset(r, 0, sizeof *r);
     r->network.timing = timing;
-    r->robot.network = &r->network;
+    r->model.network = &r->network;
+    r->robot.model = &r->model;
     r->proxy.robot = &r->robot;
     r->proxy.n_robot = 1;
     r->proxy.seed = 7;

@@ -1,0 +1,68 @@
+// The robots of a model: their joints, drives, wheels, legs and frames by number, and what was written about
+// their firmware and network.
+//
+// A robot's joints are those with one coordinate, in the order of the spec; its drives are in the order of
+// their joints. The firmware counts the same way.
+#ifndef USI_MODEL_ROBOTS_H
+#define USI_MODEL_ROBOTS_H
+
+#include "firmware/firmware.h"
+#include "model/model.h"
+#include "spec/fault_target.h"
+#include "understudy/network.h"
+
+// Beside what the firmware knows of a joint and a drive: where the simulated ones are.
+typedef struct usi_robot_joint {
+    int32_t q, v;  // in the sim's vectors
+    bool is_lost;  // it is broken, or behind a break: neither its encoder nor its drive is connected any more
+} usi_robot_joint;
+
+typedef struct usi_robot_drive {
+    int32_t index;   // of the model
+    char motor[5];   // name in the ASCII protocol; "" for none
+    bool is_broken;  // the joint itself
+} usi_robot_drive;
+
+// A transform of the robot's tree: child in parent.
+typedef struct usi_robot_frame {
+    const char *parent, *child;  // frame ids, with the prefix
+    us_body parent_body, child_body;
+    us_pose X_PF;               // of the joint between them
+    int32_t joint;              // of the robot; -1: it has no encoder
+    us_vec3 axis;               // of it, in the child's frame, of length 1
+    double rotation, distance;  // rad and m by which it moves for each unit of its coordinate
+    bool is_fixed;
+    bool is_lost;  // as of usi_robot_joint
+} usi_robot_frame;
+
+// A fault that the scene has in store, as us_fault_def has it.
+typedef struct usi_script {
+    const us_fault_def *def;
+    int32_t after;              // of the robot's; -1: none
+    int64_t at, duration;       // ticks; duration 0: it stays
+    usi_condition condition;    // no terms: it always holds
+    char undo[USI_FAULT_TEXT];  // "motor:front_left_drive=ok"
+} usi_script;
+
+typedef struct usi_robot_model {
+    const char *name, *file;        // file: where it was described; NULL: by calls
+    const us_network_def *network;  // with defaults filled in
+    us_body root, base;             // the root, and the link that odometry speaks of
+    us_joint floating;              // of the root; -1: it stands on the world
+    int32_t base_q, base_v;         // of that joint
+    const char *base_frame, *root_frame, *odom_frame;
+    usi_firmware firmware;
+    const usi_robot_joint *joint;  // firmware.n_joint
+    const usi_robot_drive *drive;  // firmware.n_drive
+    const usi_robot_frame *frame;
+    const usi_script *script;
+    int32_t first_sensor, n_sensor;  // of the model: encoders in the order of the joints, then the others
+    const char *const *broken;       // names of the joints that broke, without the robot's
+    int32_t n_frame, n_fixed_frame, n_script, n_broken;
+} usi_robot_model;
+
+// The robot's sensor of a kind and name, a number of the model; -1: none.
+int32_t usi_robot_find_sensor(const us_model *m, const usi_robot_model *r, usi_sensor_kind kind,
+                              const char *name);
+
+#endif

@@ -1,0 +1,31 @@
+// Which sensors sample at a tick.
+#include "sense/sense.h"
+
+#include <math.h>
+
+// As often as the rate says, at most once a step. The small term forgives rounding: at 50 Hz and 1 ms it is
+// every 20th tick exactly.
+static bool is_due(const us_model *m, const usi_sensor *k, int64_t tick) {
+    if (k->rate <= 0) return true;
+    const double per_step = m->step * k->rate;
+    return floor((double)tick * per_step + 1e-6) != floor((double)(tick - 1) * per_step + 1e-6);
+}
+
+static void sample(const us_model *m, const usi_sensor *k, const usi_sense_input *in, usi_sensor_state *s,
+                   double *reading) {
+    if (k->kind == USI_SENSOR_ENCODER) usi_sense_encoder(k, in, s, reading);
+    if (k->kind == USI_SENSOR_IMU) usi_sense_imu(m, k, in, s, reading);
+}
+
+void usi_sense_one(const us_model *m, const usi_sense_input *in, int32_t i, usi_sensor_state *sensor,
+                   double *reading) {
+    sample(m, &m->sensor[i], in, &sensor[i], reading + m->sensor[i].reading);
+}
+
+void usi_sense(const us_model *m, const usi_sense_input *in, usi_sensor_state *sensor, double *reading) {
+    for (int32_t i = 0; i < m->n_sensor; i++) {
+        const usi_sensor *k = &m->sensor[i];
+        bool is_now = in->time == 0 || is_due(m, k, in->tick);
+        sample(m, k, in, &sensor[i], is_now ? reading + k->reading : NULL);
+    }
+}

@@ -1,0 +1,40 @@
+// What sensors say: the state at the end of a step in, readings out.
+//
+// Sensors are rows of the model (usi_sensor). Readings and faults lie in the state, so that a snapshot has
+// them and what acts on a reading acts on the same number after it is restored. A fault sits at the sensor:
+// drives close their loops over encoder readings, and firmware and telemetry see no others.
+//
+//     encoder   position, velocity                                                    rad or m, rad/s or m/s
+//     imu       orientation w x y z, angular velocity, specific force, in its axes    1, rad/s, m/s^2
+#ifndef USI_SENSE_SENSE_H
+#define USI_SENSE_SENSE_H
+
+#include "model/model.h"
+
+// What a sensor keeps, and what is wrong with it. All 0: nothing.
+typedef struct usi_sensor_state {
+    double offset[6];    // encoder: of the position, the first alone; imu: of the force, then of the angular
+                         // velocity
+    double drift;        // encoder: by which the offset grows, 1/s
+    double v_before[3];  // imu: m/s, of its point in the world at the last sample
+    int64_t is_stuck;    // the reading stays as it is; an encoder sees nothing move
+} usi_sensor_state;
+
+typedef struct usi_sense_input {
+    const double *q, *v;
+    int64_t tick;
+    double time;  // s since the last call; 0: the state was set, and an imu feels no more than gravity
+} usi_sense_input;
+
+// All sensors; those that are not due keep their readings. And one of them, now. Cost: some nanoseconds per
+// encoder; per imu some tens for each joint between its link and the world.
+void usi_sense(const us_model *m, const usi_sense_input *in, usi_sensor_state *sensor, double *reading);
+void usi_sense_one(const us_model *m, const usi_sense_input *in, int32_t i, usi_sensor_state *sensor,
+                   double *reading);
+
+// One file per kind. `reading` NULL: it is not due.
+void usi_sense_encoder(const usi_sensor *k, const usi_sense_input *in, usi_sensor_state *s, double *reading);
+void usi_sense_imu(const us_model *m, const usi_sensor *k, const usi_sense_input *in, usi_sensor_state *s,
+                   double *reading);
+
+#endif

@@ -1,0 +1,62 @@
+// Sensors in the state of a sim.
+#include <string.h>
+
+#include "model/robots.h"
+#include "sim/sim.h"
+
+static usi_sense_input input_of(const us_sim *s) {
+    return (usi_sense_input){.q = s->now.q, .v = s->now.v, .tick = s->now.tick[0]};
+}
+
+void usi_sim_sense(us_sim *s) {
+    const usi_sense_input in = input_of(s);
+    usi_sense(s->model, &in, s->now.sensor, s->now.reading);
+}
+
+void usi_sim_sense_one(us_sim *s, int32_t sensor) {
+    const usi_sense_input in = input_of(s);
+    usi_sense_one(s->model, &in, sensor, s->now.sensor, s->now.reading);
+}
+
+void usi_sim_sense_tree(us_sim *s, int32_t tree) {
+    const us_model *m = s->model;
+    for (int32_t i = 0; i < m->n_sensor; i++) {
+        const usi_sensor *k = &m->sensor[i];
+        int32_t node = k->kind == USI_SENSOR_ENCODER ? k->v : m->body[k->body].node;
+        if (node >= 0 && m->node[node].tree == tree) usi_sim_sense_one(s, i);
+    }
+}
+
+// ---------------------------------------------------------------- another model
+
+static const usi_robot_model *find_robot(const us_model *m, const char *name) {
+    for (int32_t i = 0; i < m->n_robot; i++) {
+        if (strcmp(m->robot[i].name, name) == 0) return &m->robot[i];
+    }
+    return NULL;
+}
+
+// Mostly the same number within the robot.
+static int32_t find_sensor(const us_model *m, const usi_robot_model *r, int32_t number, const usi_sensor *k) {
+    const usi_sensor *same = number < r->n_sensor ? &m->sensor[r->first_sensor + number] : NULL;
+    if (same && same->kind == k->kind && strcmp(same->name, k->name) == 0) return r->first_sensor + number;
+    return usi_robot_find_sensor(m, r, (usi_sensor_kind)k->kind, k->name);
+}
+
+void usi_sim_carry_sensors(const us_sim *from, us_sim *to) {
+    const us_model *m = to->model, *o = from->model;
+    usi_sim_sense(to);
+    for (int32_t i = 0; i < m->n_robot; i++) {
+        const usi_robot_model *r = &m->robot[i], *was = find_robot(o, r->name);
+        for (int32_t k = 0; was && k < r->n_sensor; k++) {
+            int32_t sensor = r->first_sensor + k, old = find_sensor(o, was, k, &m->sensor[sensor]);
+            if (old < 0) continue;
+            size_t n = m->sensor[sensor].kind == USI_SENSOR_ENCODER ? 2 : 10;
+            to->now.sensor[sensor] = from->now.sensor[old];
+            memcpy(to->now.reading + m->sensor[sensor].reading, usi_sim_reading(from, old),
+                   n * sizeof(double));
+            // A joint may start elsewhere in the new model.
+            if (m->sensor[sensor].kind == USI_SENSOR_ENCODER) usi_sim_sense_one(to, sensor);
+        }
+    }
+}
