@@ -141,15 +141,15 @@ static void set_link(usi_robot *r, const us_sim *sim, usi_robot_state *s, const 
     }
 }
 
-typedef struct search {
+typedef struct fault_search {
     const char *what;
     size_t length;
     char *out;
     size_t cap;
-} search;
+} fault_search;
 
 static void find_said(void *context, const char *what, const char *said) {
-    search *x = context;
+    fault_search *x = context;
     if (strncmp(what, x->what, x->length) != 0) return;
     size_t at = strlen(x->out);
     snprintf(x->out + at, x->cap - at, "%s%s", at > 0 ? "; " : "", said);
@@ -191,7 +191,7 @@ us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const
     char what[USI_FAULT_TEXT], said[300] = "";
     snprintf(what, sizeof what, "%s%s%.200s=", usi_fault_component_name(words->part), joint >= 0 ? ":" : "",
              words->name);
-    search x = {what, strlen(what), said, sizeof said};
+    fault_search x = {what, strlen(what), said, sizeof said};
     usi_proxy_each_fault(p, sim, index, find_said, &x);
     if (said[0]) {
         snprintf(reply, cap, "%s: %s", robot, said);
@@ -367,14 +367,14 @@ void usi_proxy_each_fault(const us_proxy *p, const us_sim *sim, int32_t robot, u
     if (s) tell_all(r, sim, s, each, context);
 }
 
-typedef struct list {
+typedef struct fault_text {
     char *out;
     size_t cap, at;
     int32_t n;
-} list;
+} fault_text;
 
 static void append(void *context, const char *what, const char *said) {
-    list *l = context;
+    fault_text *l = context;
     (void)what;
     l->n++;
     if (l->at + strlen(said) + 2 >= l->cap) return;
@@ -384,7 +384,7 @@ static void append(void *context, const char *what, const char *said) {
 
 int32_t usi_robot_list_faults(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, char *out,
                               size_t cap) {
-    list l = {out, cap, 0, 0};
+    fault_text l = {out, cap, 0, 0};
     out[0] = 0;
     tell_all(r, sim, s, append, &l);
     return l.n;

@@ -280,12 +280,12 @@ us_status us_message_decode(const us_message_type *type, const void *bytes, size
 // ---- encoding ----
 
 // Counts all bytes, and writes those that there is room for.
-typedef struct encoder {
+typedef struct cdr_encoder {
     uint8_t *buf;
     size_t cap, at;  // after the header, both
-} encoder;
+} cdr_encoder;
 
-static void put(encoder *e, const void *values, size_t n, size_t size) {
+static void put(cdr_encoder *e, const void *values, size_t n, size_t size) {
     size_t at = align_up(e->at, size), end = at + n * size;
     if (e->buf && end <= e->cap) {
         for (size_t i = e->at; i < at; i++)
@@ -295,7 +295,7 @@ static void put(encoder *e, const void *values, size_t n, size_t size) {
     e->at = end;
 }
 
-static us_status encode_string(encoder *e, const usi_message_field *f, const uint8_t *from) {
+static us_status encode_string(cdr_encoder *e, const usi_message_field *f, const uint8_t *from) {
     const char *text = (const char *)from;
     size_t n = 0;
     if (f->bound) {
@@ -314,7 +314,7 @@ static us_status encode_string(encoder *e, const usi_message_field *f, const uin
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): types nest at most USI_MESSAGE_DEPTH deep
-static us_status encode_message(encoder *e, const us_message_type *type, const uint8_t *from) {
+static us_status encode_message(cdr_encoder *e, const us_message_type *type, const uint8_t *from) {
     for (int32_t i = 0; i < type->n_field; i++) {
         const usi_message_field *f = &type->fields[i];
         const uint8_t *at = from + f->offset;
@@ -345,7 +345,7 @@ us_status us_message_encode(const us_message_type *type, const void *message, vo
     static const uint8_t header[HEADER] = {0, 1, 0, 0};
     if (!type || !message || !out_length) return US_ERR_ARG;
     bool has_room = buf && cap >= HEADER;
-    encoder e = {.buf = has_room ? (uint8_t *)buf + HEADER : NULL, .cap = has_room ? cap - HEADER : 0};
+    cdr_encoder e = {.buf = has_room ? (uint8_t *)buf + HEADER : NULL, .cap = has_room ? cap - HEADER : 0};
     if (has_room) memcpy(buf, header, HEADER);
     us_status status = encode_message(&e, type, message);
     if (status) return status;
