@@ -14,15 +14,16 @@ extern "C" {
 
 typedef struct us_sim us_sim;
 
-// A part takes part in every step: at the tick boundary it may look at the world and change the drives'
+// A plug-in takes part in every step: at the tick boundary it may look at the world and change the drives'
 // commands. Its state lies inside the sim's, where it is saved, hashed and restored with the rest; what it
 // does must follow from that, from the world and from inputs that are recorded.
 enum { US_PLUGIN_VERSION = 1 };
 
-// What a part may write in a step. Drives as in us_command; they stay until the next change.
+// What a plug-in may write in a step. Drives as in us_command; all stay until the next change.
 typedef struct us_plugin_view {
     void *state;  // state_size bytes, aligned to 64; the last tick's at entry
     double *drive_position, *drive_velocity, *drive_torque, *drive_limit_scale;
+    double *battery_on;  // n_battery: 1, or 0 for one that is disconnected: it gives nothing
 } us_plugin_view;
 
 typedef struct us_plugin {

@@ -39,7 +39,7 @@ typedef struct usi_actuation_input {
     const double *drive_position, *drive_velocity, *drive_torque;  // n_drive, commands
     const double *drive_limit_scale;                               // n_drive
     const double *drive_strength;                                  // n_drive
-    const double *battery_energy;                                  // n_battery
+    const double *battery_energy, *battery_on;                     // n_battery
     const double *blockage;                                        // n_friction
     const double *stuck;                                           // n_friction
     const usi_sensor_state *sensor;  // n_sensor; NULL: drives see their joints as they are
@@ -77,8 +77,8 @@ static inline usi_friction usi_friction_now(const usi_joint_law *law, double blo
 // they give, and give nothing back; an empty battery gives none.
 double usi_battery_power(const us_model *m, int32_t battery, const double *effort, const double *v,
                          double energy);
-// What is left of all batteries after a step that ended with v.
-void usi_batteries_draw(const us_model *m, const double *effort, const double *v, const double *energy,
-                        double *out_energy);
+// What is left of all batteries after a step that ended with v. One that is not connected gives nothing.
+void usi_batteries_draw(const us_model *m, const double *effort, const double *v, const double *is_on,
+                        const double *energy, double *out_energy);
 
 #endif

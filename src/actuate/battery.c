@@ -12,8 +12,10 @@ double usi_battery_power(const us_model *m, int32_t battery, const double *effor
     return power;
 }
 
-void usi_batteries_draw(const us_model *m, const double *effort, const double *v, const double *energy,
-                        double *out_energy) {
-    for (int32_t b = 0; b < m->n_battery; b++)
-        out_energy[b] = fmax(0, energy[b] - m->step * usi_battery_power(m, b, effort, v, energy[b]));
+void usi_batteries_draw(const us_model *m, const double *effort, const double *v, const double *is_on,
+                        const double *energy, double *out_energy) {
+    for (int32_t b = 0; b < m->n_battery; b++) {
+        double power = is_on[b] > 0 ? usi_battery_power(m, b, effort, v, energy[b]) : 0;
+        out_energy[b] = fmax(0, energy[b] - m->step * power);
+    }
 }

@@ -45,7 +45,8 @@ static usi_joint_row *drive_row(usi_joint_row *r, const us_model *m, const usi_j
                                 const usi_actuation_input *in) {
     const int32_t i = law->index;
     const feedback seen = feedback_of(m, law, in);
-    const bool is_fed = law->battery < 0 || in->battery_energy[law->battery] > 0;
+    const bool is_fed =
+        law->battery < 0 || (in->battery_energy[law->battery] > 0 && in->battery_on[law->battery] > 0);
     const double limit =
         is_fed ? torque_limit(law->bound, in->drive_limit_scale[i] * in->drive_strength[i]) : 0;
     double torque = in->drive_torque[i] + law->kd * (in->drive_velocity[i] - seen.drift);

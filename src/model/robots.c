@@ -436,6 +436,7 @@ static us_status make_robot(const maker *k, usi_robot_model *r, int32_t group) {
     r->network = usi_network_copy(k->arena, us_spec_view_network(k->b->spec, group));
     if (!ok || !is_named || !r->network) return US_ERR_MEMORY;
     r->root.i = r->floating.i = -1;
+    r->battery.i = usi_build_battery_of(k->b, group);
     r->firmware = (usi_firmware){.step = k->m->step,
                                  .timeout = r->network->timeout,
                                  .max_speed = r->network->max_speed,

@@ -49,6 +49,7 @@ typedef struct usi_robot_model {
     const us_network_def *network;  // with defaults filled in
     us_body root, base;             // the root, and the link that odometry speaks of
     us_joint floating;              // of the root; -1: it stands on the world
+    us_battery battery;             // -1: it has none
     int32_t base_q, base_v;         // of that joint
     const char *base_frame, *root_frame, *odom_frame;
     usi_firmware firmware;

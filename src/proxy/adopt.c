@@ -225,7 +225,8 @@ static void set_firmware(const taker *t) {
         memcpy(f->odom, a->odom, sizeof f->odom);
         memcpy(f->odom_v, a->velocity, sizeof f->odom_v);
     }
-    if (a->has & USI_ADOPT_BATTERY) s->energy = (1 - a->battery) * r->model->network->battery_capacity;
+    if (a->has & USI_ADOPT_BATTERY)
+        us_sim_set_battery(t->sim, r->model->battery, a->battery * r->model->network->battery_capacity);
     if (a->has & USI_ADOPT_STAMP) s->stamp_offset = a->stamp - usi_time_of(t->p, us_sim_get_tick(t->sim));
 }
 

@@ -41,8 +41,7 @@ us_status usi_proxy_set_strength(us_proxy *p, us_sim *sim, const char *robot, co
     if (index < 0 || !(share >= 0 && share <= 1)) return fail_robot(robot, err);
     const usi_robot *r = &p->robot[index];
     int32_t k = drive_of(r, joint);
-    usi_robot_state *s = usi_take_state(r, sim);
-    if (k < 0 || !s)
+    if (k < 0)
         return us_error_set(err, US_ERR_NAME, NULL,
                             "name a joint with a drive; \"understudy info\" lists them",
                             "\"%.100s/%.100s\" has no drive", robot, joint);
@@ -50,9 +49,9 @@ us_status usi_proxy_set_strength(us_proxy *p, us_sim *sim, const char *robot, co
         return us_error_set(err, US_ERR_VALUE, NULL, "give the drive a limit in the scene, or write dead",
                             "the drive of \"%.100s/%.100s\" has no limit of which a part could be left",
                             robot, joint);
-    if (out_before) *out_before = 1 - usi_drives_of(r, s)[k].lost;
-    usi_drives_of(r, s)[k].lost = 1 - share;
-    return US_OK;
+    const us_drive drive = {r->model->drive[k].index};
+    if (out_before) *out_before = us_sim_get_drive_strength(sim, drive);
+    return us_sim_set_drive_strength(sim, drive, share);
 }
 
 // ---------------------------------------------------------------- the others
@@ -242,24 +241,25 @@ typedef struct teller {
 
 static void tell_drives(const teller *t) {
     const usi_robot *r = t->r;
-    const usi_drive_fault *d = usi_view_drives(r, t->s);
     char what[300], said[300];
     for (int32_t k = 0; k < r->model->firmware.n_drive; k++) {
         const us_joint joint =
             us_model_get_drive_joint(r->proxy->model, (us_drive){r->model->drive[k].index});
+        const us_drive drive = {r->model->drive[k].index};
         double blockage = us_sim_get_blockage(t->sim, joint);
+        double strength = us_sim_get_drive_strength(t->sim, drive);
         const char *name = r->model->firmware.joint[r->model->firmware.drive[k].joint].name;
         // Beside a break nothing else matters.
-        if ((d[k].lost == 0 && blockage == 0) || r->model->drive[k].is_broken) continue;
+        if ((strength == 1 && blockage == 0) || r->model->drive[k].is_broken) continue;
         if (blockage > 0) {
             snprintf(what, sizeof what, "motor:%.200s=blocked:%.4g", name, blockage);
             snprintf(said, sizeof said, "%.100s blocked by %.4g", name, blockage);
-        } else if (d[k].lost >= 1) {
+        } else if (strength == 0) {
             snprintf(what, sizeof what, "motor:%.200s=dead", name);
             snprintf(said, sizeof said, "%.100s dead", name);
         } else {
-            snprintf(what, sizeof what, "motor:%.200s=weak:%.4g", name, 1 - d[k].lost);
-            snprintf(said, sizeof said, "%.100s weak, %.4g of its strength", name, 1 - d[k].lost);
+            snprintf(what, sizeof what, "motor:%.200s=weak:%.4g", name, strength);
+            snprintf(said, sizeof said, "%.100s weak, %.4g of its strength", name, strength);
         }
         t->each(t->context, what, said);
     }

@@ -289,7 +289,7 @@ static void tell_imu(pen *w) {
 static void tell_battery(pen *w) {
     const us_network_def *n = w->r->model->network;
     if (n->battery_capacity <= 0) return;
-    double left = 1 - w->s->energy / n->battery_capacity;
+    double left = usi_robot_charge(w->r, w->sim);
     us_msg_battery_state m = {0};
     head(w, &m.header, w->r->model->base_frame);
     // A pack's voltage falls by about an eighth from full to empty.
@@ -342,8 +342,7 @@ static void tell_diagnostics(pen *w) {
     // So is a computer that has started anew: what it was told before is lost.
     double up = (double)(us_sim_get_tick(w->sim) - s->faults.boot_tick) * step;
     bool is_new = s->faults.n_boot > 0 && up < 10;
-    bool is_empty =
-        r->model->network->battery_capacity > 0 && s->energy >= r->model->network->battery_capacity;
+    bool is_empty = r->model->battery.i >= 0 && us_sim_get_battery(w->sim, r->model->battery).energy == 0;
     snprintf(name, sizeof name, "%s: commands", r->name[0] ? r->name : "robot");
     status.level = is_empty || n_fault > 0 ? 2 : is_new || age < 10 || n_dropped > 0 ? 1 : 0;
     status.name = name;

@@ -32,8 +32,6 @@ static size_t align_up(size_t n) { return (n + 63) / 64 * 64; }
 static void lay_out(usi_robot *r, size_t at) {
     size_t size = align_up(sizeof(usi_robot_state));
     r->state_at = at;
-    r->drives_at = size;
-    size = align_up(size + (size_t)r->model->firmware.n_drive * sizeof(usi_drive_fault));
     r->scripts_at = size;
     size = align_up(size + (size_t)r->model->n_script * sizeof(usi_script_state));
     r->firmware_at = size;

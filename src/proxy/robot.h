@@ -61,7 +61,7 @@ typedef struct usi_robot {
     int32_t (*script_value)[USI_TERM_LIMIT];  // of each script's condition: values of the sim
     // Where its state stands in the plug-in's, and where its arrays, the firmware's state and the radio link
     // are.
-    size_t state_at, state_size, drives_at, scripts_at, firmware_at, uplink_at, uplink_size;
+    size_t state_at, state_size, scripts_at, firmware_at, uplink_at, uplink_size;
     // The outside.
     us_proxy *proxy;
     int32_t index;
@@ -81,11 +81,6 @@ typedef struct usi_robot {
 
 // ---------------------------------------------------------------- what it remembers
 
-// Of a drive: share of its strength that a fault has taken, 0 none, 1 all.
-typedef struct usi_drive_fault {
-    double lost;
-} usi_drive_fault;
-
 // Of a scripted fault: the tick after which it came and was undone, counted from 1; 0: not yet.
 typedef struct usi_script_state {
     int64_t fired, undone;
@@ -103,19 +98,15 @@ typedef struct usi_fault_state {
 
 // Beside the firmware's state.
 typedef struct usi_robot_state {
-    double energy;         // J taken from the battery
     int64_t stamp_offset;  // ns: the robot's clock less simulated time
     usi_link_head uplink;
     usi_fault_state faults;
 } usi_robot_state;
 
+// Fraction of its charge that a robot's battery has left; NaN without one.
+double usi_robot_charge(const usi_robot *r, const us_sim *sim);
+
 // The arrays behind it.
-static inline usi_drive_fault *usi_drives_of(const usi_robot *r, usi_robot_state *s) {
-    return (usi_drive_fault *)(void *)((char *)s + r->drives_at);
-}
-static inline const usi_drive_fault *usi_view_drives(const usi_robot *r, const usi_robot_state *s) {
-    return (const usi_drive_fault *)(const void *)((const char *)s + r->drives_at);
-}
 static inline usi_script_state *usi_scripts_of(const usi_robot *r, usi_robot_state *s) {
     return (usi_script_state *)(void *)((char *)s + r->scripts_at);
 }

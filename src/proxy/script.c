@@ -13,7 +13,8 @@
 
 // ---------------------------------------------------------------- conditions
 
-static double own_value(const usi_robot *r, const usi_robot_state *s, usi_own_value value) {
+static double own_value(const usi_robot *r, const us_sim *sim, const usi_robot_state *s,
+                        usi_own_value value) {
     const usi_firmware_state *f = usi_view_firmware(r, s);
     switch (value) {
     case USI_OWN_ODOM_X:
@@ -25,7 +26,7 @@ static double own_value(const usi_robot *r, const usi_robot_state *s, usi_own_va
     case USI_OWN_SPEED:
         return hypot(f->odom_v[0], f->odom_v[1]);
     case USI_OWN_BATTERY:
-        return 1 - s->energy / r->model->network->battery_capacity;
+        return usi_robot_charge(r, sim);
     default:
         return NAN;
     }
@@ -36,7 +37,7 @@ static bool holds(const usi_robot *r, us_sim *sim, const usi_robot_state *s, int
     const int32_t *id = r->script_value[script];
     for (int32_t i = 0; i < x->condition.n_term; i++) {
         const usi_term *t = &x->condition.term[i];
-        double value = t->own == USI_OWN_NONE ? us_sim_get_value(sim, id[i]) : own_value(r, s, t->own);
+        double value = t->own == USI_OWN_NONE ? us_sim_get_value(sim, id[i]) : own_value(r, sim, s, t->own);
         bool is_so = t->compare == USI_LESS         ? value < t->value
                      : t->compare == USI_LESS_EQUAL ? value <= t->value
                      : t->compare == USI_MORE       ? value > t->value

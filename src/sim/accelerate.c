@@ -21,6 +21,7 @@ void usi_make_joint_rows(us_sim *s) {
                                     .drive_limit_scale = s->next.drive_limit_scale,
                                     .drive_strength = s->next.drive_strength,
                                     .battery_energy = s->now.battery_energy,
+                                    .battery_on = s->next.battery_on,
                                     .blockage = s->now.blockage,
                                     .stuck = s->now.stuck,
                                     .sensor = s->is_trial ? NULL : s->now.sensor,

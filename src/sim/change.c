@@ -204,7 +204,9 @@ static us_status carry_batteries(move *x) {
         match_names(x, m->names, m->battery_name, m->n_battery, o->names, o->battery_name, o->n_battery);
     if (!old) return US_ERR_MEMORY;
     for (int32_t i = 0; i < m->n_battery; i++) {
-        if (old[i] >= 0 && m->battery[i].capacity == o->battery[old[i]].capacity)
+        if (old[i] < 0) continue;
+        x->to->now.battery_on[i] = x->from->now.battery_on[old[i]];
+        if (m->battery[i].capacity == o->battery[old[i]].capacity)
             x->to->now.battery_energy[i] = x->from->now.battery_energy[old[i]];
     }
     return US_OK;

@@ -51,6 +51,8 @@ us_status us_sim_set_battery(us_sim *s, us_battery battery, double energy) {
 us_battery_state us_sim_get_battery(const us_sim *s, us_battery battery) {
     if (!s || !is_index(battery.i, s->model->n_battery)) return (us_battery_state){NAN, NAN};
     double energy = s->now.battery_energy[battery.i];
-    return (us_battery_state){energy,
-                              usi_battery_power(s->model, battery.i, s->now.drive_effort, s->now.v, energy)};
+    double power = s->now.battery_on[battery.i] > 0
+                       ? usi_battery_power(s->model, battery.i, s->now.drive_effort, s->now.v, energy)
+                       : 0;
+    return (us_battery_state){energy, power};
 }

@@ -57,8 +57,8 @@ us_status usi_run_plugins(us_sim *s) {
     if (s->n_part == 0) return US_OK;
     size_t at = 0;
     for (int32_t i = 0; i < s->n_part; i++) {
-        us_plugin_view view = {s->next.part + at, s->next.drive_position, s->next.drive_velocity,
-                               s->next.drive_torque, s->next.drive_limit_scale};
+        us_plugin_view view = {s->next.part + at,    s->next.drive_position,    s->next.drive_velocity,
+                               s->next.drive_torque, s->next.drive_limit_scale, s->next.battery_on};
         us_status status = s->part[i].before(s->part[i].context, s, &view, &s->error);
         if (status) return status;
         at += (s->part[i].state_size + USI_ALIGN - 1) / USI_ALIGN * USI_ALIGN;

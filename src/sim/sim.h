@@ -31,6 +31,7 @@ typedef struct usi_applied {
     X(double, drive_strength, n_drive, "1", "what a fault has left of its strength: 1 all, 0 none")   \
     X(double, blockage, n_friction, "N m, N", "dry friction that a fault adds")                       \
     X(double, battery_energy, n_battery, "J", "what is left in each battery")                         \
+    X(double, battery_on, n_battery, "1", "whether a battery is connected: 1, or 0")                  \
     X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")         \
     X(double, stuck, n_friction, "rad, m", "where dry friction holds a joint")                        \
     X(int32_t, n_applied, 1, "1", "bodies that a wrench was applied to")                              \

@@ -84,8 +84,10 @@ static us_status start(us_sim *s, us_error *err) {
         s->now.drive_strength[i] = 1;
     }
     if (m->n_friction > 0) memcpy(s->now.blockage, m->blockage, (size_t)m->n_friction * sizeof(double));
-    for (int32_t i = 0; i < m->n_battery; i++)
+    for (int32_t i = 0; i < m->n_battery; i++) {
         s->now.battery_energy[i] = m->battery[i].capacity;
+        s->now.battery_on[i] = 1;
+    }
     for (int32_t i = 0; i < m->n_material * m->n_material; i++)
         s->now.contact.pair[i] = m->pair[i].values;
     for (int32_t i = 0; i < m->n_soil; i++)

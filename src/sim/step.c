@@ -55,7 +55,8 @@ static us_status commit(us_sim *s) {
     if (!all_finite(s->next.v, m->n_pad) || !all_finite(s->next.q, m->n_q_pad))
         return usi_diverged(s, "commit", NULL);
     usi_stiction_move(m, s->next.q, s->now.blockage, s->now.stuck, s->next.stuck);
-    usi_batteries_draw(m, s->next.drive_effort, s->next.v, s->now.battery_energy, s->next.battery_energy);
+    usi_batteries_draw(m, s->next.drive_effort, s->next.v, s->next.battery_on, s->now.battery_energy,
+                       s->next.battery_energy);
     s->next.tick[0] = s->now.tick[0] + 1;
     s->next.n_applied[0] = 0;
     usi_state previous = s->now;
