@@ -1,5 +1,6 @@
 // What may act on the joints: springs and dampers, drives, dry friction, limits, sorted by velocity and so by
 // tree.
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/compile.h"
