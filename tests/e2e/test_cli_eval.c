@@ -70,9 +70,8 @@ static void without_a_state_the_start_state_is_taken(void **state) {
 static void aliases_and_arrays_mean_the_same(void **state) {
     (void)state;
     static const char *const same[] = {
-        "{\"q\": [0.5], \"qd\": [2], \"tau\": [1]}",
-        "{\"joint_positions\": {\"pendulum/hinge\": 0.5}, \"v\": {\"pendulum/hinge\": [2]}, \"efforts\": "
-        "[1]}",
+        "{\"q\": [0.5], \"qd\": [2], \"efforts\": [1]}",
+        "{\"joint_positions\": {\"pendulum/hinge\": 0.5}, \"v\": {\"pendulum/hinge\": [2]}, \"tau\": [1]}",
         "{\"joints\": {\"pendulum/hinge\": {\"position\": 0.5, \"velocity\": 2, \"torque\": 1}}}",
         "{\"name\": [\"pendulum/hinge\"], \"position\": [0.5], \"velocity\": [2], \"effort\": [1]}",
     };
