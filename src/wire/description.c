@@ -93,6 +93,7 @@ static bool read_attribute(const tag *t, const char *name, char *out, size_t cap
 }
 
 bool usi_description_next(const char *text, size_t length, size_t *io_at, usi_description_joint *out) {
+    if (length == 0) return false;
     const char *at = text + *io_at, *end = text + length;
     tag t;
     while (next_tag(&at, end, &t)) {

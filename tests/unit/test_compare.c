@@ -60,14 +60,19 @@ static us_recording *make(const char *path, const script *s) {
 }
 
 static us_compared_field seen[8];
-static char seen_path[8][64];
+static char seen_path[8][64], seen_topic[8][64];
 static int n_seen;
 
 static void on_field(void *context, const us_compared_field *f) {
     (void)context;
     assert_true(n_seen < 8);
     snprintf(seen_path[n_seen], sizeof seen_path[0], "%s", f->path ? f->path : f->topic);
-    seen[n_seen++] = *f;
+    // Its texts end with the recordings.
+    snprintf(seen_topic[n_seen], sizeof seen_topic[0], "%s", f->topic);
+    seen[n_seen] = *f;
+    seen[n_seen].topic = seen_topic[n_seen];
+    seen[n_seen].path = NULL;
+    n_seen++;
 }
 
 static us_compare_result compare(const script *a, const script *b, double tolerance, double slack) {
