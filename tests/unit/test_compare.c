@@ -71,7 +71,7 @@ static void on_field(void *context, const us_compared_field *f) {
     snprintf(seen_topic[n_seen], sizeof seen_topic[0], "%s", f->topic);
     seen[n_seen] = *f;
     seen[n_seen].topic = seen_topic[n_seen];
-    seen[n_seen].path = NULL;
+    seen[n_seen].path = f->path ? seen_path[n_seen] : NULL;
     n_seen++;
 }
 
