@@ -57,12 +57,15 @@ static us_ray_hit sample(const deformed *x, segment s) {
     const us_ray_hit miss = {INFINITY, {0, 0, 0}};
     const double across = hypot(x->d.x, x->d.y), apart = 0.25 * x->bed->spacing;
     // A steep ray is over one place, where the surface is the same all along: its ends say all.
-    double n = across > 0 ? ceil(across * (s.to - s.from) / apart) : 1, before = s.from;
-    if (!(n >= 1)) n = 1;
+    const double wanted = across > 0 ? ceil(across * (s.to - s.from) / apart) : 1;
+    // A segment lies within one tile: it has some hundreds of samples.
+    const int64_t n = wanted >= 1 ? (int64_t)fmin(wanted, 1e6) : 1;
+    double before = s.from;
     if (height_over(x, before) > 0) {
-        double k = 1, after = s.to;
+        int64_t k = 1;
+        double after = s.to;
         for (; k <= n; k++) {
-            after = k < n ? s.from + k / n * (s.to - s.from) : s.to;
+            after = k < n ? s.from + (double)k / (double)n * (s.to - s.from) : s.to;
             if (height_over(x, after) <= 0) break;
             before = after;
         }
