@@ -97,7 +97,7 @@ static double work_of(const usi_contacts *c, const usi_island *s, const usi_cont
     double work = 0, blow = 0;
     for (int32_t i = 0; i < s->n_block; i++) {
         const usi_block *k = &c->rows.block[s->first_block + i];
-        const double *u = &c->solve.u[3 * (s->first_block + i)], *g = k->g, *b = k->b;
+        const double *u = c->solve.u + 3 * (s->first_block + i), *g = k->g, *b = k->b;
         if (g[0] == 0 && g[1] == 0 && g[2] == 0) continue;
         double before[3];
         row_velocities_before(c, s, k, before);

@@ -505,7 +505,7 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
             stretch = damping / stiffness;
         }
         usi_v4 xi = usi_v4_zero(), g = k->d[0] * usi_v4_all(k->g[0]);
-        const double *u = &c->solve.u[3 * (s->first_block + i)];
+        const double *u = c->solve.u + 3 * (s->first_block + i);
         bool is_sliding = false, is_tied = false;
         if (k->g[0] > 0) {
             // The damper of sliding is not part of the spring.
