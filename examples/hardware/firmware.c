@@ -187,6 +187,7 @@ static void drain_battery(firmware *f, const body *b) {
     for (int i = 0; i < b->n_joint; i++) {
         if (b->joint[i].actuator >= 0) power += fmax(0, b->joint[i].torque * b->joint[i].v);
     }
+    f->power = f->energy < BATTERY_CAPACITY ? power : 0;
     f->energy = fmin(f->energy + power * STEP, BATTERY_CAPACITY);
 }
 
