@@ -463,7 +463,9 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     *sim = *fresh;
     *fresh = old;
     sim->profile = profile;
+    usi_sim_set_input_tap(sim, old.input_tap, old.input_context);
     us_sim_destroy(fresh);
+    usi_report_input(sim, &(usi_input){.kind = USI_INPUT_MODEL});
     return US_OK;
 }
 
@@ -515,6 +517,8 @@ us_status us_sim_set_joint(us_sim *s, us_joint joint, const double *q, const dou
         if (!(n2 > 1e-12 && isfinite(n2))) return US_ERR_VALUE;
     }
     if (j->n_v == 0 || (!q && !v)) return US_OK;
+    // Before the change: q and v may lie in the state.
+    usi_report_joint(s, joint, q, v);
     double *to = s->now.q + j->first_q;
     if (q) {
         memmove(to, q, (size_t)j->n_q * sizeof(double));

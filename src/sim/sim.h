@@ -69,6 +69,40 @@ enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
     X(double, end_v, n_pad, "rad/s", "and their velocities")                                         \
     X(us_wrench, wrench, n_body, "N m, N", "command and applied wrenches of the step, with has_wrench")
 
+// Inputs by calls (input.c). X(kind, name): numbers that can be recorded; the last two are a state and a
+// model as a whole, which cannot.
+#define USI_INPUT_LIST(X)             \
+    X(USI_INPUT_DRIVE, "drive")       \
+    X(USI_INPUT_TORQUE, "torque")     \
+    X(USI_INPUT_WRENCH, "wrench")     \
+    X(USI_INPUT_STRENGTH, "strength") \
+    X(USI_INPUT_BLOCKAGE, "blockage") \
+    X(USI_INPUT_BATTERY, "battery")   \
+    X(USI_INPUT_JOINT, "joint")       \
+    X(USI_INPUT_PAIR, "pair")         \
+    X(USI_INPUT_SOIL, "soil")         \
+    X(USI_INPUT_REGION, "region")     \
+    X(USI_INPUT_STATE, "state")       \
+    X(USI_INPUT_MODEL, "model")
+
+typedef enum usi_input_kind {
+#define USI_INPUT_ENUM(kind, name) kind,
+    USI_INPUT_LIST(USI_INPUT_ENUM)
+#undef USI_INPUT_ENUM
+        USI_INPUT_COUNT
+} usi_input_kind;
+
+enum { USI_INPUT_NUMBERS = 64 };  // more than any has
+typedef struct usi_input {
+    usi_input_kind kind;
+    int32_t index;  // of the drive, body, joint, battery, material or region
+    int32_t other;  // pair: the other material; region: its material; soil: us_soil_lateral; joint: 1 with
+                    // positions, 2 with velocities, 3 with both
+    int32_t n;
+    const double *number;
+} usi_input;
+typedef void usi_input_tap(void *context, const usi_input *input);
+
 struct us_sim {
     const us_model *model;
     us_dyn *dyn;
@@ -92,14 +126,27 @@ struct us_sim {
     bool back_buffer_is_one_step_old;  // next's states of parts are those that now's came from, one step ago:
                                        // us_plugin.carry
     bool is_stepping;                  // plug-ins run: inputs go to next
-    bool has_last_step;       // next and the scratch are as the last step left them: query_reaction.c
-    bool has_wrench;          // the step had wrenches: `wrench`
-    us_contact_event *event;  // 2 max_contact; NULL: no shape can collide
-    int32_t n_event;          // of the last step
+    bool has_last_step;        // next and the scratch are as the last step left them: query_reaction.c
+    bool has_wrench;           // the step had wrenches: `wrench`
+    us_contact_event *event;   // 2 max_contact; NULL: no shape can collide
+    int32_t n_event;           // of the last step
+    usi_input_tap *input_tap;  // NULL: none
+    void *input_context;
     bool enable_profile;
     us_profile profile;
     us_error error;
 };
+
+// input.c. The tap gets what calls change between steps; NULL: nobody gets it.
+void usi_sim_set_input_tap(us_sim *s, usi_input_tap *tap, void *context);
+void usi_report_input(const us_sim *s, const usi_input *input);
+void usi_report_joint(const us_sim *s, us_joint joint, const double *q, const double *v);
+void usi_report_soil(const us_sim *s, int32_t material, const us_soil *soil);
+// The same change again, in a sim of the same model. The status of the call; US_ERR_ARG for numbers that do
+// not fit, and for a whole state or model.
+us_status usi_sim_apply_input(us_sim *s, const usi_input *input);
+const char *usi_input_name(usi_input_kind kind);
+bool usi_input_find(const char *name, usi_input_kind *out_kind);
 
 // deformable_ground.c: beds of soil. Memory for them; all untouched; after a good step what stood in them;
 // what a snapshot has of them (`to` NULL: the length alone) and back (false: it does not fit, and nothing has

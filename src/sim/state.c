@@ -183,8 +183,10 @@ void us_sim_destroy(us_sim *s) {
 
 us_status us_sim_reset(us_sim *s) {
     us_status status = s ? start(s, NULL) : US_ERR_ARG;
-    if (!status) usi_start_plugins(s);
-    return status;
+    if (status) return status;
+    usi_start_plugins(s);
+    usi_report_input(s, &(usi_input){.kind = USI_INPUT_STATE});
+    return US_OK;
 }
 
 void us_sim_poison(us_sim *s) {
@@ -315,6 +317,7 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
         if (bytes) memcpy((char *)s->now.block + f[i].offset, from, bytes);
         from += bytes;
     }
+    usi_report_input(s, &(usi_input){.kind = USI_INPUT_STATE});
     return US_OK;
 }
 

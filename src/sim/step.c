@@ -148,5 +148,6 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
     lap(&watch, US_STAGE_SENSE);
 
     if (!status && watch.is_on) add_laps(s, &watch);
+    if (!status) usi_report_input(s, &(usi_input){.kind = USI_INPUT_STATE});
     return status;
 }
