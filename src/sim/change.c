@@ -489,16 +489,20 @@ static void forget_contacts(us_sim *s, int32_t tree) {
     c->n_anchor[0] = n_anchor;
 }
 
-void usi_sim_renew(us_sim *s, int32_t tree) {
-    const us_model *m = s->model;
+void usi_sim_restart(us_sim *s, int32_t tree) {
     s->has_last_step = false;
     forget_contacts(s, tree);
+    start_tree(s, tree);
+}
+
+void usi_sim_renew(us_sim *s, int32_t tree) {
+    const us_model *m = s->model;
     for (int32_t i = 0; i < m->n_friction; i++) {
         const usi_joint_law *law = &m->joint_law[m->friction[i]];
         bool is_stuck = usi_friction_now(law, s->now.blockage[i]).kp > 0;
         if (is_stuck && m->node[law->v].tree == tree) s->now.stuck[i] = s->now.q[law->q];
     }
-    start_tree(s, tree);
+    usi_sim_restart(s, tree);
 }
 
 us_status us_sim_set_joint(us_sim *s, us_joint joint, const double *q, const double *v) {

@@ -281,24 +281,28 @@ void usi_start_plugins(us_sim *s);
 // A tree was set to other positions: what touched it is forgotten, friction holds its joints where they are,
 // and the next step begins afresh there.
 void usi_sim_renew(us_sim *s, int32_t tree);
+// The same where friction holds its joints already as it should.
+void usi_sim_restart(us_sim *s, int32_t tree);
 // How a floating robot stands with its base at x, y and a heading (rad): `q` (n_q) has its driven joints as
 // they shall be, and gets its root and its joints without a drive as they come to rest on the ground. The sim
 // is unchanged. US_ERR_TREE for what does not float, US_ERR_VALUE where it cannot stand. Allocates. Cost:
 // tens to hundreds of steps of the world.
 us_status usi_sim_settle(us_sim *s, us_body base, const double pose[3], double *q, us_error *err);
 // ghost.c: one world in several processes. A tree's numbers as they go from its owner to the others:
-// positions, velocities, and of each of its drives the commands position, velocity, torque, share.
+// positions, velocities, and what its joint rows are made of: of each drive position, velocity, torque, limit
+// scale, strength, energy of its battery, 1 while that is connected (no battery: 0, 0); then of each
+// coordinate with dry friction the blockage and where it sticks.
 typedef struct usi_tree_size {
-    int32_t n_q, n_v, n_drive;
+    int32_t n_q, n_v, n_actuation;
 } usi_tree_size;
 usi_tree_size usi_sim_tree_size(const us_sim *s, int32_t tree);
 // Room for marks; all trees are then our own. US_ERR_MEMORY.
 us_status usi_sim_allow_ghosts(us_sim *s);
-// From the next step on. One that wakes up has no contacts yet and sticks nowhere.
+// From the next step on. One that wakes up has no contacts yet.
 void usi_sim_mark_ghost(us_sim *s, int32_t tree, usi_ghost ghost);
-void usi_sim_get_tree(const us_sim *s, int32_t tree, double *out_q, double *out_v, double *out_drive);
+void usi_sim_get_tree(const us_sim *s, int32_t tree, double *out_q, double *out_v, double *out_actuation);
 // False, and nothing has changed, when a number is not finite or a quaternion is none.
-bool usi_sim_put_tree(us_sim *s, int32_t tree, const double *q, const double *v, const double *drive);
+bool usi_sim_put_tree(us_sim *s, int32_t tree, const double *q, const double *v, const double *actuation);
 void usi_sim_set_tick(us_sim *s, int64_t tick);
 
 // Sets sim->error, names the joint where it began, and returns US_ERR_DIVERGED.

@@ -284,6 +284,7 @@ static bool is_about_time(usi_verb verb) {
 static us_status run_command(us_world *w, const char *source, const char *text, char *reply, us_error *err) {
     usi_command *c = w->command;
     us_status status = usi_command_parse(text, c, err);
+    w->is_elsewhere = !status && usi_hooks_are_elsewhere(w, c);
     if (!status) status = usi_hooks_check(w, c, err);
     if (status) return status;
     // What ends a recording stands in it as its last word.
@@ -337,8 +338,10 @@ static void answer(us_world *w) {
     us_status status = run_command(w, m->source, m->text, reply, &err);
     w->is_acting = false;
     if (status) refusal(&err, reply, sizeof reply);
-    keep_answer(w, m, status, reply);
-    log_answer(w, m, status, reply);
+    if (!w->is_elsewhere) {
+        keep_answer(w, m, status, reply);
+        log_answer(w, m, status, reply);
+    }
     pthread_mutex_lock(&w->reply_lock);
     if (m->reply) m->reply(m->context, m->id, status, reply);
     m->reply = NULL;

@@ -59,6 +59,7 @@ struct us_world {
     pthread_mutex_t reply_lock;  // recursive; held while a reply is called
     usi_queued_command *now;     // the one being answered
     usi_command *command;        // parsed
+    bool is_elsewhere;           // another process carries it out
 
     int32_t n_snapshot;
     usi_snapshot snapshot[USI_WORLD_SNAPSHOTS];
@@ -101,6 +102,7 @@ us_status usi_call_apply(us_sim *sim, const char *text, us_error *err);
 // hooks.c
 void usi_hooks_changed(us_world *world);
 void usi_hooks_poll(us_world *world);
+bool usi_hooks_are_elsewhere(const us_world *world, const usi_command *command);
 us_status usi_hooks_check(us_world *world, const usi_command *command, us_error *err);
 us_status usi_hooks_before_step(us_world *world, bool *out_is_ready, us_error *err);
 // Wrenches of the one hook that has some; NULL: none.
