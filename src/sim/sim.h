@@ -51,23 +51,25 @@ typedef struct usi_state {
 enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
 
 // X(type, name, count, unit, about)
-#define USI_SCRATCH_FIELDS(X)                                                                        \
-    X(double, mid_q, n_q_pad, "rad, m", "positions at a stage")                                      \
-    X(double, mid_v, n_pad, "rad/s", "velocities at a stage")                                        \
-    X(double, displacement, n_pad, "rad", "displacement from the step's start")                      \
-    X(double, rate, USI_STAGES *n_pad, "rad/s", "rates of the displacement at each stage")           \
-    X(double, accel, USI_STAGES *n_pad, "rad/s2", "accelerations at each stage")                     \
-    X(double, sub_q, n_q_pad, "rad, m", "positions at the start of a sub-step")                      \
-    X(double, sub_v, n_pad, "rad/s", "velocities at the start of a sub-step")                        \
-    X(double, trial_q, n_q_pad, "rad, m", "positions at the end of a sub-step on trial")             \
-    X(double, trial_v, n_pad, "rad/s", "velocities at the end of a sub-step on trial")               \
-    X(usi_joint_row, row, max_joint_row, "", "what acts on the joints in this step")                 \
-    X(int32_t, row_start, n_actuated + 1, "", "where the rows of each actuated tree begin")          \
-    X(double, torque, max_joint_row, "N m, N", "torque of each row without bounds and acceleration") \
-    X(int8_t, bound, max_joint_row, "", "which bound a row is on: -1 low, 0 none, 1 high")           \
-    X(double, end_q, n_q_pad, "rad, m", "positions of touched trees at the end of the step")         \
-    X(double, end_v, n_pad, "rad/s", "and their velocities")                                         \
-    X(us_wrench, wrench, n_body, "N m, N", "command and applied wrenches of the step, with has_wrench")
+#define USI_SCRATCH_FIELDS(X)                                                                           \
+    X(double, mid_q, n_q_pad, "rad, m", "positions at a stage")                                         \
+    X(double, mid_v, n_pad, "rad/s", "velocities at a stage")                                           \
+    X(double, displacement, n_pad, "rad", "displacement from the step's start")                         \
+    X(double, rate, USI_STAGES *n_pad, "rad/s", "rates of the displacement at each stage")              \
+    X(double, accel, USI_STAGES *n_pad, "rad/s2", "accelerations at each stage")                        \
+    X(double, sub_q, n_q_pad, "rad, m", "positions at the start of a sub-step")                         \
+    X(double, sub_v, n_pad, "rad/s", "velocities at the start of a sub-step")                           \
+    X(double, trial_q, n_q_pad, "rad, m", "positions at the end of a sub-step on trial")                \
+    X(double, trial_v, n_pad, "rad/s", "velocities at the end of a sub-step on trial")                  \
+    X(usi_joint_row, row, max_joint_row, "", "what acts on the joints in this step")                    \
+    X(int32_t, row_start, n_actuated + 1, "", "where the rows of each actuated tree begin")             \
+    X(double, torque, max_joint_row, "N m, N", "torque of each row without bounds and acceleration")    \
+    X(int8_t, bound, max_joint_row, "", "which bound a row is on: -1 low, 0 none, 1 high")              \
+    X(double, end_q, n_q_pad, "rad, m", "positions of touched trees at the end of the step")            \
+    X(double, end_v, n_pad, "rad/s", "and their velocities")                                            \
+    X(us_wrench, wrench, n_body, "N m, N", "command and applied wrenches of the step, with has_wrench") \
+    X(us_wrench, closure, n_loop, "N m, N", "what loops gave to their first link, about their point")   \
+    X(us_wrench, closure_before, n_loop, "N m, N", "the same before a sub-step on trial")
 
 // Inputs by calls (input.c). X(kind, name): numbers that can be recorded; the last two are a state and a
 // model as a whole, which cannot.
@@ -244,6 +246,13 @@ bool usi_has_root_torque(const usi_tree *tree, const us_command *command);
 // momentum.
 void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_order);
 void usi_step_free_trees(us_sim *s, const us_command *command);
+
+// closure.c: what loops give in a step. All 0 but for what the contact solve gave; then what the last
+// evaluation of the forward dynamics gave, which holds for a share `weight` of the step; then the impulses of
+// the last projection. All of them read the kinematics and the row forces that these have left in dyn.
+void usi_closures_start(us_sim *s);
+void usi_closures_add(us_sim *s, double weight);
+void usi_closures_add_projection(us_sim *s);
 
 // apply.c: the step's command, applied wrenches included. The wrench array it points at is scratch.
 us_command usi_take_applied(us_sim *s, const us_command *command);

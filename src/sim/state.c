@@ -28,7 +28,7 @@ int32_t usi_state_fields(const us_model *m, size_t n_plugin_byte, usi_field *out
 static int32_t scratch_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
     const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad,
                  max_joint_row = (size_t)m->max_joint_row, n_actuated = (size_t)m->n_actuated,
-                 n_body = (size_t)m->n_body;
+                 n_body = (size_t)m->n_body, n_loop = (size_t)m->n_loop;
     size_t size = 0;
     int32_t n = 0;
     USI_SCRATCH_FIELDS(USI_FIELD_ROW)
