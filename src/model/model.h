@@ -130,6 +130,7 @@ typedef struct usi_loop {
     us_pose X_AC, X_BD;
     int32_t node_a, node_b, n_axis, row;
     int32_t axis_c[3], axis_d[3];  // which axes, 0 .. 2
+    int32_t body_a, body_b;        // links of these nodes; -1: the world
 } usi_loop;
 
 // A shape that collides. Not part of the hashed block, because its data are pointers: the hash takes its
