@@ -209,32 +209,12 @@ static inline void push_bodies(usi_problem *p, const usi_block *k, usi_v4 n, usi
     }
 }
 
-// The law of a point that presses and sticks, as most do, from the velocities of its rows in `y` to its
-// impulses there. False when it does not.
-static inline bool stick(usi_block *k, usi_v4 *y, double *G) {
-    if (k->law != USI_POINT || k->viscous > 0) return false;
-    const usi_v4 b = *(const usi_v4_unaligned *)k->b, K_ = *(const usi_v4_unaligned *)k->K,
-                 K = __builtin_shufflevector(K_, K_, 0, 1, 1, 3);
-    const usi_v4 g = -(*y + b) * K, square = g * g;
-    const double limit = b[3] * g[0];
-    if (usi_coulomb(g[0], square[1] + square[2], limit) != USI_STICK) return false;
-    *y = g;
-    *(usi_v4_unaligned *)k->g = __builtin_shufflevector(g, usi_v4_all(limit), 0, 1, 2, 4);
-    const usi_v4 zero = usi_v4_zero();
-    *(usi_v4_unaligned *)G = __builtin_shufflevector(K, zero, 0, 5, 6, 7);
-    *(usi_v4_unaligned *)(G + 4) = zero;
-    *(usi_v4_unaligned *)(G + 5) = zero;
-    G[4] = G[8] = K[1];
-    return true;
-}
-
 // Impulses of all blocks at the iterate and their slopes; what they do to each body goes to p->force. Returns
 // the sum of the points' squares. Blocks between the same two bodies come one after another: what these share
 // is at hand until the next pair.
 static double push_blocks(usi_problem *p) {
     const int32_t n_block = p->s->n_block;
-    const bool is_exact = p->is_exact, holds = p->holds,
-               may_stick = is_exact && !holds && usi_is_fast(p->c, USI_FAST_STICK);
+    const bool is_exact = p->is_exact, holds = p->holds;
     const usi_free *const body = p->body;
     usi_block *const block = p->block;
     double *u = p->u, *G = p->G;
@@ -270,20 +250,14 @@ static double push_blocks(usi_problem *p) {
                 continue;
             }
         }
-        usi_v4 y = row_velocity(k, w, v);
-        put_velocity(y, u);
-        if (!may_stick || !stick(k, &y, G)) {
-            double g[3];
-            usi_law_slope(k, u, is_exact, g, G);
-            if (holds && p->hold[i]) hold_block(k, u, g, G);
-            for (int j = 0; j < 3; j++)
-                k->g[j] = g[j];
-            y = usi_v4_set(g[0], g[1], g[2]);
-        }
-        usi_v4 g0 = usi_v4_lane0(y), g1 = usi_v4_lane1(y), g2 = usi_v4_lane2(y);
+        put_velocity(row_velocity(k, w, v), u);
+        usi_law_slope(k, u, is_exact, k->g, G);
+        if (holds && p->hold[i]) hold_block(k, u, k->g, G);
+        const usi_v4 g = usi_v4_set(k->g[0], k->g[1], k->g[2]), g0 = usi_v4_lane0(g), g1 = usi_v4_lane1(g),
+                     g2 = usi_v4_lane2(g);
         n += k->m[0] * g0 + k->m[1] * g1 + k->m[2] * g2;
         f += k->d[0] * g0 + k->d[1] * g1 + k->d[2] * g2;
-        if (k->law == USI_POINT) impulses += y * y;
+        if (k->law == USI_POINT) impulses += g * g;
     }
     if (n_block > 0) push_bodies(p, &block[n_block - 1], n, f);
     return impulses[0] + impulses[1] + impulses[2];
