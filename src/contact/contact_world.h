@@ -319,8 +319,7 @@ typedef enum usi_contact_fast {
     USI_FAST_BOXES = 1 << 6,    // no boxes for shapes that are near nothing
     USI_FAST_APART = 1 << 7,    // directions along which pairs are apart are kept
     USI_FAST_PAIR = 1 << 8,     // the rows of pairs of the same materials, masses and loads are alike
-    USI_FAST_LONE = 1 << 9,     // one free body on the world as six by six, not as a sparse matrix
-    USI_FAST_ALL = (1 << 10) - 1
+    USI_FAST_ALL = (1 << 9) - 1
 } usi_contact_fast;
 
 typedef struct usi_residency usi_residency;

@@ -751,12 +751,12 @@ static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_con
     p->x = usi_take(&at, (size_t)p->n_var * sizeof(double));
     p->G = usi_take(&at, 9 * n_block * sizeof(double));
     p->hold = usi_take(&at, n_block * sizeof *p->hold);
-    p->lone = usi_take(&at, 56 * sizeof(double));
     p->force = usi_take(&at, 2 * (size_t)s->n_body * sizeof(usi_v4));
     p->step = usi_take(&at, 2 * (size_t)s->n_body * sizeof(usi_v4));
     if (!p->is_free) {
         int32_t first = c->islands.members[s->first_tree],
                 n_coupling = c->coupling_start[first + 1] - c->coupling_start[first];
+        p->root = usi_take(&at, 56 * sizeof(double));
         p->hit = usi_take(&at, (size_t)s->n_body * sizeof *p->hit);
         p->columns = usi_take(&at, 4 * (size_t)(c->model->n_node + 6) * sizeof(usi_v4));
         p->made = usi_take(&at, 12 * (size_t)p->n_var * sizeof(usi_v4));
