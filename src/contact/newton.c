@@ -627,7 +627,7 @@ static double renew_radii(usi_problem *p) {
     double change = 0, most = 0;
     for (int32_t i = 0; i < p->s->n_block; i++) {
         usi_block *k = &p->block[i];
-        double radius = k->law == USI_POINT ? k->mu * k->g[0] : k->law == USI_TURN ? p->block[i - 1].g[0] : 0;
+        double radius = usi_friction_radius(k, i > 0 ? k[-1].g[0] : 0);
         // Friction that sticks does not feel the radius.
         double used = k->law == USI_POINT ? sqrt(k->g[1] * k->g[1] + k->g[2] * k->g[2]) : radius;
         double difference = fabs(radius - k->radius), least = radius < k->radius ? radius : k->radius;

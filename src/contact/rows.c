@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "contact/contact__law.h"
 #include "contact/contact__parts.h"
 #include "contact/interaction.h"
 #include "contact/soil.h"
@@ -211,7 +212,8 @@ static void turn_block(const usi_contacts *c, pair_now *n, usi_block *k, const u
         k->b[i] = n->turn_pull * along[i];
     k->radius = point->g[0];
     // Sweeps begin with the torque that the bent springs hold at rest, h k times the angle.
-    double torsion = law->torsion * point->g[0], rolling = law->rolling * point->g[0], g[3];
+    double torsion = usi_friction_limit(law->torsion, point->g[0]),
+           rolling = usi_friction_limit(law->rolling, point->g[0]), g[3];
     for (int i = 0; i < 3; i++)
         g[i] = -k->b[i] * k->K[i > 0];
     double length = sqrt(g[1] * g[1] + g[2] * g[2]), share = length > rolling ? rolling / length : 1;
@@ -347,8 +349,8 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     usi_v4 b = usi_three_sums((usi_v4){offset(c, s, p, un, n), 0, 0, 0}, pull * n->t, pull * n->s);
     g = usi_three_sums(g * p->n, g * n->t, g * n->s);
     double g0 = g[0] > 0 ? g[0] : 0;
-    put_numbers(k, __builtin_shufflevector(b, usi_v4_all(mu), 0, 1, 2, 4), (usi_v4){g0, g[1], g[2], mu * g0},
-                n->R, n->K);
+    put_numbers(k, __builtin_shufflevector(b, usi_v4_all(mu), 0, 1, 2, 4),
+                (usi_v4){g0, g[1], g[2], usi_friction_limit(mu, g0)}, n->R, n->K);
     kept->stiffness = law->tangent_stiffness;
     kept->damping = law->tangent_damping;
     kept->turn = us_vec3_make(0, 0, 0);
@@ -510,12 +512,12 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
         if (k->g[0] > 0) {
             // The damper of sliding is not part of the spring.
             double g1 = k->g[1] + k->viscous * u[1], g2 = k->g[2] + k->viscous * u[2],
-                   limit = k->mu * k->g[0];
+                   limit = usi_friction_limit(k->mu, k->g[0]);
             double x1 = stretch * k->b[1] - g1 * sum, x2 = stretch * k->b[2] - g2 * sum;
             // What rebounds lets go of its anchor.
             if (k->rebound == 0) xi = k->d[1] * usi_v4_all(x1) + k->d[2] * usi_v4_all(x2);
             g += k->d[1] * usi_v4_all(k->g[1]) + k->d[2] * usi_v4_all(k->g[2]);
-            is_sliding = g1 * g1 + g2 * g2 >= limit * limit * (1 - 1e-9);
+            is_sliding = usi_coulomb_solved(k->g[0], g1 * g1 + g2 * g2, limit) == USI_SLIP;
             is_tied = can_tie & p->is_tied & !is_sliding & (k->rebound == 0);
         }
         if (p->soil_contact >= 0 && c->collide.soil_contact[p->soil_contact].slip_block >= 0) {
