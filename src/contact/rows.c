@@ -212,14 +212,7 @@ static void turn_block(const usi_contacts *c, pair_now *n, usi_block *k, const u
         k->b[i] = n->turn_pull * along[i];
     k->radius = point->g[0];
     // Sweeps begin with the torque that the bent springs hold at rest, h k times the angle.
-    double torsion = usi_friction_limit(law->torsion, point->g[0]),
-           rolling = usi_friction_limit(law->rolling, point->g[0]), g[3];
-    for (int i = 0; i < 3; i++)
-        g[i] = -k->b[i] * k->K[i > 0];
-    double length = sqrt(g[1] * g[1] + g[2] * g[2]), share = length > rolling ? rolling / length : 1;
-    k->g[0] = fmax(-torsion, fmin(torsion, g[0]));
-    k->g[1] = share * g[1];
-    k->g[2] = share * g[2];
+    usi_law_impulse(k, (const double[3]){0, 0, 0}, false, k->g);
 }
 
 // Whether the point is where it was on one of the bodies at least, but for what the bodies have moved against
