@@ -407,11 +407,11 @@ void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_t
                              *B = &c->collide.collision_body[c->carrier_of[t->geom_b]];
     const double margin = c->model->geom[t->geom_a].margin + c->model->geom[t->geom_b].margin;
     const bool is_soil = c->model->material[t->material].is_soil;
+    const int32_t room = c->max_contact - c->collide.n_point, n = old->n < room ? old->n : room;
+    usi_point_now *p = &c->collide.point[c->collide.n_point];
+    const usi_anchor *a = &now->anchor[old->first];
     bool any = false;
-    for (int32_t i = 0; i < old->n; i++) {
-        const usi_anchor *a = &now->anchor[old->first + i];
-        usi_point_now *p = usi_next_point(c);
-        if (!p) return;
+    for (int32_t i = 0; i < n; i++, a++, p++) {
         p->n = usi_from_A(A, &a->normal);
         p->p_A = A->p + usi_from_A(A, &a->p_A);
         p->p_B = B->p + usi_to_world(B, a->p_B);
@@ -424,8 +424,10 @@ void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_t
         p->touch = c->collide.n_touch;
         p->may_press = p->gap <= BASE_MARGIN || is_soil || may_press(c, t, A, B, p);
         any |= p->may_press;
-        t->n++;
     }
+    t->n += n;
+    c->collide.n_point += n;
+    c->error_count += old->n;
     c->collide.may_press[c->collide.n_touch] = any;
 }
 

@@ -110,58 +110,55 @@ static inline void usi_law_impulse(const usi_block *k, const double u[3], bool i
     }
 }
 
-// Impulse and slope (row major, but for what a turning block has of its point). Returns whether anything
-// pushes.
-static inline bool usi_law_slope(const usi_block *k, const double u[3], bool is_exact, double g[3],
-                                 double G[9]) {
-    double y[3] = {-(u[0] + k->b[0]) * k->K[0], -(u[1] + k->b[1]) * k->K[1], -(u[2] + k->b[2]) * k->K[1]},
-           t[2], ratio;
-    for (int i = 0; i < 9; i++)
-        G[i] = 0;
+// Impulse at the velocities u, in lanes 0 to 2 as they are, and its slope (row major, but for what a turning
+// block has of its point).
+static inline usi_v4 usi_law_slope(const usi_block *k, usi_v4 u, bool is_exact, double G[9]) {
+    const usi_v4 K = {k->K[0], k->K[1], k->K[1], 0}, zero = usi_v4_zero();
+    const usi_v4 y = -(u + *(const usi_v4_unaligned *)k->b) * K;
+    double normal = y[0], limit, t[2], ratio;
+    *(usi_v4_unaligned *)G = zero;
+    *(usi_v4_unaligned *)(G + 4) = zero;
+    G[8] = 0;
+
+    // What is not bounded, and rows along the normal.
     if (k->law == USI_EQUAL) {
-        for (int i = 0; i < 3; i++) {
-            g[i] = i < k->n ? y[i] : 0;
-            G[4 * i] = i < k->n ? k->K[i > 0] : 0;
-        }
-        return true;
+        for (int i = 0; i < k->n; i++)
+            G[4 * i] = K[i];
+        return (usi_v4){y[0], k->n > 1 ? y[1] : 0, k->n > 2 ? y[2] : 0, 0};
     }
-    double limit;
     if (k->law == USI_POINT) {
-        g[0] = y[0] > 0 ? y[0] : 0;
-        G[0] = y[0] > 0 ? k->K[0] : 0;
-        limit = is_exact ? usi_friction_limit(k->mu, g[0]) : k->radius;
-        if (limit <= 0) {
-            g[1] = g[2] = 0;
-            return g[0] > 0;
-        }
+        G[0] = normal > 0 ? K[0] : 0;
+        normal = normal > 0 ? normal : 0;
+        limit = is_exact ? usi_friction_limit(k->mu, normal) : k->radius;
+        // Where it does not press, and where it has no friction.
+        if (limit <= 0) return usi_v4_all(normal) * (usi_v4){1, 0, 0, 0};
     } else {
-        double bound = usi_friction_limit(k->mu, k->radius);
-        bool is_in = fabs(y[0]) < bound;
-        g[0] = is_in ? y[0] : copysign(bound, y[0]);
-        G[0] = is_in ? k->K[0] : 0;
-        if (is_exact && !is_in) G[1] = copysign(k->mu * k->press, y[0]);
+        const double bound = usi_friction_limit(k->mu, k->radius);
+        const bool is_in = fabs(normal) < bound;
+        G[0] = is_in ? K[0] : 0;
+        if (is_exact && !is_in) G[1] = copysign(k->mu * k->press, normal);
+        normal = is_in ? normal : copysign(bound, normal);
         limit = usi_friction_limit(k->limit, k->radius);
     }
-    if (usi_circle(y + 1, limit, g + 1, t, &ratio)) {
-        double s = ratio * k->K[1];
+
+    // Rows across it.
+    double g[2] = {y[1], y[2]};
+    G[4] = G[8] = K[1];
+    if (usi_circle(g, limit, g, t, &ratio)) {
+        const double s = ratio * K[1], by = k->law == USI_POINT ? k->mu * K[0] : k->limit * k->press;
         G[4] = s * (1 - t[0] * t[0]);
         G[8] = s * (1 - t[1] * t[1]);
         G[5] = G[7] = -s * t[0] * t[1];
-        double by = k->law == USI_POINT ? k->mu * k->K[0] : k->limit * k->press;
-        if (is_exact) {
-            G[3] = by * t[0];
-            G[6] = by * t[1];
-        }
-    } else {
-        G[4] = G[8] = k->K[1];
+        G[3] = is_exact ? by * t[0] : 0;
+        G[6] = is_exact ? by * t[1] : 0;
     }
     if (k->law == USI_POINT && k->viscous > 0) {
-        g[1] -= k->viscous * u[1];
-        g[2] -= k->viscous * u[2];
+        g[0] -= k->viscous * u[1];
+        g[1] -= k->viscous * u[2];
         G[4] += k->viscous;
         G[8] += k->viscous;
     }
-    return true;
+    return (usi_v4){normal, g[0], g[1], 0};
 }
 
 // ---------------------------------------------------------------- one point

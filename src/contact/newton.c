@@ -189,12 +189,14 @@ static inline void put_velocity(usi_v4 y, double u[3]) {
 }
 
 // Friction as if there were no limit.
-static void hold_block(const usi_block *k, const double u[3], double g[3], double G[9]) {
+static usi_v4 hold_block(const usi_block *k, usi_v4 u, double normal, double G[9]) {
+    usi_v4 g = {normal, 0, 0, 0};
     for (int j = 1; j < 3; j++) {
         g[j] = -(u[j] + k->b[j]) * k->K[1] - k->viscous * u[j];
         G[3 * j] = G[3 * j + 1] = G[3 * j + 2] = 0;
         G[4 * j] = k->K[1] + k->viscous;
     }
+    return g;
 }
 
 // What a run of blocks does to its two bodies.
@@ -250,11 +252,12 @@ static double push_blocks(usi_problem *p) {
                 continue;
             }
         }
-        put_velocity(row_velocity(k, w, v), u);
-        usi_law_slope(k, u, is_exact, k->g, G);
-        if (holds && p->hold[i]) hold_block(k, u, k->g, G);
-        const usi_v4 g = usi_v4_set(k->g[0], k->g[1], k->g[2]), g0 = usi_v4_lane0(g), g1 = usi_v4_lane1(g),
-                     g2 = usi_v4_lane2(g);
+        const usi_v4 velocity = row_velocity(k, w, v);
+        put_velocity(velocity, u);
+        usi_v4 g = usi_law_slope(k, velocity, is_exact, G);
+        if (holds && p->hold[i]) g = hold_block(k, velocity, g[0], G);
+        put_velocity(g, k->g);
+        const usi_v4 g0 = usi_v4_lane0(g), g1 = usi_v4_lane1(g), g2 = usi_v4_lane2(g);
         n += k->m[0] * g0 + k->m[1] * g1 + k->m[2] * g2;
         f += k->d[0] * g0 + k->d[1] * g1 + k->d[2] * g2;
         if (k->law == USI_POINT) impulses += g * g;

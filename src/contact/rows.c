@@ -464,6 +464,29 @@ void usi_keep_place(const usi_contacts *c, int32_t point, const usi_contact_stat
                &c->collide.collision_body[g->collision_body_b], a);
 }
 
+// A contact that does not press leaves a free body to the integrator, so that its motion is the same, to the
+// last bit, as without the contact. What presses is implicit in the velocity at the end of the step, and so
+// is the position: moved by the mean of both velocities, as in the air, a body on stiff ground would ring, x'
+// = x/2 + h v/2, v' = -x/h.
+static void release_bodies(usi_contacts *c, const usi_island *s) {
+    const int32_t *member = c->islands.members + s->first_tree;
+    for (int32_t i = 0; i < s->n_tree; i++) {
+        const bool is_pushed = c->pushed && c->pushed[member[i]];
+        c->islands.tree[member[i]].is_released = c->model->tree[member[i]].is_free_body && !is_pushed;
+    }
+}
+static inline void take_bodies(usi_contacts *c, const usi_collision_body *A, const usi_collision_body *B) {
+    if (A->tree >= 0) c->islands.tree[A->tree].is_released = false;
+    if (B->tree >= 0) c->islands.tree[B->tree].is_released = false;
+}
+
+// Bodies of a loop.
+static void take_loop(usi_contacts *c, const usi_island *s, const usi_block *k) {
+    const int32_t *of = c->islands.collision_body_of + s->first_body;
+    const usi_collision_body *body = c->collide.collision_body;
+    take_bodies(c, &body[k->a < 0 ? 0 : of[k->a]], &body[k->b_ < 0 ? 0 : of[k->b_]]);
+}
+
 void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now,
                    usi_contact_state *next) {
     const double h = c->model->step;
@@ -472,12 +495,19 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
     int32_t touch = -1;
     double stiffness = NAN, damping = NAN, sum = 0, stretch = 0;
     const usi_collision_body *A = c->collide.collision_body, *B = A;
+    bool presses = false;  // a point of the pair
+    release_bodies(c, s);
     for (int32_t i = 0; i < s->n_block; i++) {
         const usi_block *k = &c->rows.block[s->first_block + i];
-        if (k->point < 0) continue;
+        if (k->point < 0) {
+            take_loop(c, s, k);
+            continue;
+        }
         const usi_point_now *p = &c->collide.point[k->point];
         usi_anchor *a = &next->anchor[k->point];
         if (p->touch != touch) {
+            if (presses) take_bodies(c, A, B);
+            presses = false;
             touch = p->touch;
             A = &c->collide.collision_body[c->islands.grouped[touch].collision_body_a];
             B = &c->collide.collision_body[c->islands.grouped[touch].collision_body_b];
@@ -503,6 +533,7 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
         const double *u = c->solve.u + 3 * (s->first_block + i);
         bool is_sliding = false, is_tied = false;
         if (k->g[0] > 0) {
+            presses = true;
             // The damper of sliding is not part of the spring.
             double g1 = k->g[1] + k->viscous * u[1], g2 = k->g[2] + k->viscous * u[2],
                    limit = usi_friction_limit(k->mu, k->g[0]);
@@ -531,6 +562,7 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
         a->is_sliding = is_sliding;
         a->is_kept = s->n_iteration == 0;
     }
+    if (presses) take_bodies(c, A, B);
     for (int32_t i = 0; i < s->n_point && s->n_skipped > 0; i++) {
         const int32_t point = c->islands.order[s->first_point + i];
         if (!c->collide.point[point].may_press) usi_keep_place(c, point, now, next);
