@@ -53,6 +53,7 @@ static motion motion_of(const us_model *m, const usi_sensor *k, const double *q,
     for (int32_t i = body->node < 0 ? 0 : m->row_start[body->node];
          body->node >= 0 && i < m->row_start[body->node + 1]; i++) {
         const int32_t node = m->path[i];
+        if (m->node[node].kind == USI_NODE_NEXT) continue;
         at = step_out(&m->node[node], &at, q, v + node);
     }
     at = fixed_on(&at, us_pose_mul(body->X_NB, k->X_BS));

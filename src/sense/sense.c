@@ -27,7 +27,9 @@ void usi_sense_one(const us_model *m, const usi_sense_input *in, int32_t i, usi_
 void usi_sense(const us_model *m, const usi_sense_input *in, usi_sensor_state *sensor, double *reading) {
     for (int32_t i = 0; i < m->n_sensor; i++) {
         const usi_sensor *k = &m->sensor[i];
-        bool is_now = in->time == 0 || is_due(m, k, in->tick);
+        const bool is_now = in->time == 0 || is_due(m, k, in->tick);
+        // Between samples an IMU needs nothing but the velocity of the tick before the next one.
+        if (!is_now && k->kind == USI_SENSOR_IMU && !is_due(m, k, in->tick + 1)) continue;
         sample(m, k, in, &sensor[i], is_now ? reading + k->reading : NULL);
     }
 }
