@@ -29,8 +29,8 @@ static inline bool collide_face_edges(usi_terrain_contacts *g, const us_height_f
     return true;
 }
 
-// The box's lower face: k of its axis, when it is within some 25 degrees of the ground, so that no other face or
-// edge can touch; else -1. dx, dy: slopes of the window as differences of heights.
+// The box's lower face: k of its axis, when it is within some 25 degrees of the ground, so that no other face
+// or edge can touch; else -1. dx, dy: slopes of the window as differences of heights.
 static inline int lower_face(const us_vec3 axis[3], const double half[3], const usi_cell_window *w,
                              const double dx[2], const double dy[2]) {
     double sx = fmax(fabs(dx[0]), fabs(dx[1])) * w->per_x, sy = fmax(fabs(dy[0]), fabs(dy[1])) * w->per_y;
