@@ -1,5 +1,4 @@
 // Plug-ins: what others add to a step, with their states in the state block.
-#include <math.h>
 #include <string.h>
 
 #include "sim/sim.h"
@@ -51,27 +50,6 @@ void usi_carry_plugins(us_sim *s) {
             memcpy(s->next.plugin + at, s->now.plugin + at, p->state_size);
         at += (p->state_size + USI_ALIGN - 1) / USI_ALIGN * USI_ALIGN;
     }
-}
-
-us_status usi_run_plugins(us_sim *s) {
-    if (s->n_part == 0) return US_OK;
-    size_t at = 0;
-    for (int32_t i = 0; i < s->n_part; i++) {
-        us_plugin_view view = {s->next.plugin + at,  s->next.drive_position,    s->next.drive_velocity,
-                               s->next.drive_torque, s->next.drive_limit_scale, s->next.battery_on};
-        us_status status = s->part[i].before(s->part[i].context, s, &view, &s->error);
-        if (status) return status;
-        at += (s->part[i].state_size + USI_ALIGN - 1) / USI_ALIGN * USI_ALIGN;
-    }
-    for (int32_t i = 0; i < s->model->n_drive; i++) {
-        double sum = s->next.drive_position[i] + s->next.drive_velocity[i] + s->next.drive_torque[i] +
-                     s->next.drive_limit_scale[i];
-        if (isfinite(sum)) continue;
-        return us_error_set(&s->error, US_ERR_VALUE, NULL, "check what the plug-in computes from its inputs",
-                            "tick %lld: a plug-in gave drive %d a command that is not finite",
-                            (long long)s->now.tick[0], (int)i);
-    }
-    return US_OK;
 }
 
 void *usi_sim_plugin(us_sim *s, int32_t plugin) {

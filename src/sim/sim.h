@@ -127,7 +127,7 @@ struct us_sim {
     size_t n_plugin_byte;
     bool back_buffer_is_one_step_old;  // next's states of plug-ins are those that now's came from, one step
                                        // ago: us_plugin.carry
-    bool is_stepping;          // plug-ins run: inputs go to next
+    bool is_stepping;                  // plug-ins run: inputs go to next
     bool has_last_step;        // next and the scratch are as the last step left them: query_reaction.c
     bool has_wrench;           // the step had wrenches: `wrench`
     us_contact_event *event;   // 2 max_contact; NULL: no shape can collide
@@ -274,8 +274,6 @@ void usi_take_touched(us_sim *s);
 
 // Makes next's states of plug-ins the same as now's.
 void usi_carry_plugins(us_sim *s);
-// Lets the plug-ins change next's commands and states.
-us_status usi_run_plugins(us_sim *s);
 // Copies the definitions and lays out their states. US_ERR_ARG for one that does not fit this library.
 us_status usi_take_plugins(us_sim *s, const us_sim_def *def, us_error *err);
 // A plug-in's state of now, to be changed between steps; NULL for a bad index. What changes it must be
