@@ -201,6 +201,7 @@ static void drain_battery(firmware *f, const body *b) {
     for (int i = 0; i < b->n_joint; i++) {
         if (b->joints[i].actuator >= 0) power += fmax(0, b->joints[i].torque * b->joints[i].v);
     }
+    f->power = f->energy < BATTERY_CAPACITY ? power : 0;
     f->energy = fmin(f->energy + power * STEP, BATTERY_CAPACITY);
 }
 

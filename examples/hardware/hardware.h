@@ -89,7 +89,7 @@ typedef struct firmware {
     double counted[MAX_JOINT],
         rolled[N_WHEEL];  // as odometry has it, which sees wheels slip; and without slip
     double acceleration[MAX_JOINT], odom_v[3];  // smoothed, for telemetry
-    double energy;                              // J taken from the battery
+    double energy, power;                       // J taken from the battery; W now
     bool is_emergency;
     int64_t n_boot;  // after the first
     double refused_time;

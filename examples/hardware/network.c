@@ -304,9 +304,10 @@ static void write_battery(network *n, const firmware *f, const body *b, int64_t 
     double left = 1 - f->energy / BATTERY_CAPACITY, capacity = BATTERY_CAPACITY / 3600 / BATTERY_VOLTAGE;
     put_stamp(n, stamp);
     put_frame(n, b->root);
-    put_float(n, BATTERY_VOLTAGE * (0.9375 + 0.125 * left));
-    put_float(n, NAN);  // temperature and current are not measured
-    put_float(n, NAN);
+    double voltage = BATTERY_VOLTAGE * (0.9375 + 0.125 * left);
+    put_float(n, voltage);
+    put_float(n, NAN);  // the temperature is not measured
+    put_float(n, -f->power / voltage);
     put_float(n, capacity * left);
     put_float(n, capacity);
     put_float(n, capacity);

@@ -47,6 +47,10 @@ us_status us_sim_set_battery(us_sim *s, us_battery battery, double energy) {
     if (!s || !is_index(battery.i, s->model->n_battery)) return US_ERR_ARG;
     if (!(energy >= 0 && energy <= s->model->battery[battery.i].capacity)) return US_ERR_VALUE;
     s->now.battery_energy[battery.i] = energy;
+    for (int32_t i = 0; i < s->model->n_sensor; i++) {
+        const usi_sensor *k = &s->model->sensor[i];
+        if (k->kind == USI_SENSOR_BATTERY && k->battery == battery.i) usi_sim_sense_one(s, i);
+    }
     usi_report_input(s, &(usi_input){USI_INPUT_BATTERY, battery.i, 0, 1, &energy});
     return US_OK;
 }

@@ -89,7 +89,7 @@ static us_status commit(us_sim *s) {
 }
 
 static void sense(us_sim *s) {
-    const usi_sense_input in = {s->now.q, s->now.v, s->now.tick[0], s->model->step};
+    const usi_sense_input in = {s->now.q, s->now.v, s->now.battery_energy, s->now.tick[0], s->model->step};
     usi_sense(s->model, &in, s->now.sensor, s->now.reading);
 }
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "live_world.h"
-#include "proxy/robot.h"
+#include "proxy/proxy__robot.h"
 
 static const usi_robot_state *robot_state(us_world *host) {
     return usi_view_state(&us_world_get_proxy(host)->robot[0], us_world_get_sim(host));

@@ -490,7 +490,9 @@ static void faults_that_cannot_be_are_refused_with_what_can(void **state) {
     live_refused(world, "fault k10 encoder:left_rocker=jump", US_ERR_SYNTAX, "needs a number");
     live_refused(world, "fault k10 encoder:left_rocker=jump:far", US_ERR_VALUE, "is not a finite number");
     live_refused(world, "fault k10 encoder:left_rocker=dead", US_ERR_NAME, "known: ok, stuck, jump, drift");
-    live_refused(world, "fault k10 imu:x=stuck", US_ERR_SYNTAX, "imu=bias");
+    live_refused(world, "fault k10 imu:=stuck", US_ERR_SYNTAX, "imu=bias");
+    live_refused(world, "fault k10 imu:x=stuck", US_ERR_NAME, "\"x\"");
+    live_refused(world, "fault k10 link:x=outage", US_ERR_SYNTAX, "link=outage");
     live_refused(world, "fault k10 imu=bias:1,2", US_ERR_VALUE, "3 to 6 numbers");
     live_refused(world, "fault k10 imu=bias:1,2,3,4", US_ERR_VALUE, "three accelerations");
     live_refused(world, "fault k10 power", US_ERR_SYNTAX, "power=brownout");
