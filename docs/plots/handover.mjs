@@ -51,8 +51,8 @@ await app(page, () => {
 
 const drive = start(program, ['drive', 'k10', '--v', '0.4', '--w', '0.15', '--time', '60', '--quiet'], operators)
 await page.waitForTimeout(3000)
-const fps = 6
-const seconds = 9
+const fps = 5
+const seconds = 8
 const begin = performance.now()
 let plug = 'plugged in'
 let n = 0

@@ -89,7 +89,7 @@ US_API const double *us_sim_view_v(const us_sim *sim);  // n_v
 US_API const double *
 us_sim_view_torque(const us_sim *sim);  // n_drive: what each drive gave in the last step (state)
 US_API const void *us_sim_view_plugin(const us_sim *sim,
-                                      int32_t part);  // its state after the last step; NULL for a bad index
+                                      int32_t plugin);  // its state after the last step; NULL for a bad index
 US_API us_status us_sim_set_state(
     us_sim *sim, const double *q,
     const double *v);  // NULL keeps; quaternions are normalised; loops are closed by the next step
@@ -102,11 +102,11 @@ US_API us_status us_sim_set_joint(us_sim *sim, us_joint joint, const double *q, 
 US_API us_status us_sim_move(us_sim *sim, us_body body, us_pose X_WB);
 // Goes on with another model, for example after something was added or removed: tick, positions, velocities,
 // commands and what contacts remember are carried over by name. What is new begins at its start state, and so
-// does a joint or drive whose start state the new model has otherwise. Parts go on with the states they have
-// and are not started again: one that keeps indices of the model must be told (us_proxy_replace does both).
-// Indices, ids of values and views of the old model end; it may be destroyed afterwards, and the new one must
-// outlive the sim. Allocates; on failure the sim is unchanged. Snapshots of the old model do not fit the new
-// one. Cost: like us_sim_create.
+// does a joint or drive whose start state the new model has otherwise. Plug-ins go on with the states they
+// have and are not started again: one that keeps indices of the model must be notified (us_proxy_replace does
+// both). Indices, ids of values and views of the old model end; it may be destroyed afterwards, and the new
+// one must outlive the sim. Allocates; on failure the sim is unchanged. Snapshots of the old model do not fit
+// the new one. Cost: like us_sim_create.
 US_API us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err);
 US_API us_energy us_sim_get_energy(const us_sim *sim);
 US_API us_momentum us_sim_get_momentum(const us_sim *sim);

@@ -12,24 +12,6 @@
 
 enum { MAX_TRIES = 6 };  // an arm that swings into three limits at once needs three
 
-void usi_make_joint_rows(us_sim *s) {
-    const usi_actuation_input in = {.q = s->now.q,
-                                    .v = s->now.v,
-                                    .drive_position = s->next.drive_position,
-                                    .drive_velocity = s->next.drive_velocity,
-                                    .drive_torque = s->next.drive_torque,
-                                    .drive_limit_scale = s->next.drive_limit_scale,
-                                    .drive_strength = s->next.drive_strength,
-                                    .battery_energy = s->now.battery_energy,
-                                    .battery_on = s->next.battery_on,
-                                    .blockage = s->now.blockage,
-                                    .stuck = s->now.stuck,
-                                    .sensor = s->is_trial ? NULL : s->now.sensor,
-                                    .reading = s->now.reading};
-    usi_actuation out = usi_actuation_of(s);
-    usi_actuate(s->model, &in, &out, s->next.drive_effort);
-}
-
 static int bound_of(const usi_joint_row *r, double torque) {
     return torque < r->low ? -1 : torque > r->high ? 1 : 0;
 }

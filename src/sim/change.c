@@ -15,7 +15,7 @@
 //     on the same link,
 //                and nothing between that link and the world was put elsewhere
 //     materials  values that were changed while running, by names, when both tables say the same
-//     parts      all that they remember, as it is: a part that knows indices of the model finds them anew
+//     plug-ins   all that they remember, as it is: one that knows indices of the model finds them anew
 //     before the next step
 //
 // The new world is made beside the old one, which is given up only when everything has gone well.
@@ -410,7 +410,7 @@ static void start_tree(us_sim *s, int32_t tree) {
     s->now.substep[0] = 0;
 }
 
-// Nothing is known yet about how the parts that a break has made go on.
+// Nothing is known yet about how the pieces that a break has made go on.
 static void start_pieces(us_sim *s, const us_sim *was) {
     const us_model *m = s->model;
     for (int32_t i = 0; i < m->n_joint; i++) {
@@ -433,8 +433,8 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     us_sim *fresh = NULL;
     us_status status = usi_sim_make(model, &def, &fresh, err);
     if (status) return status;
-    // Parts go on: they do not start again, and keep what they remember to the last bit.
-    if (sim->n_plugin_byte > 0) memcpy(fresh->now.part, sim->now.part, sim->n_plugin_byte);
+    // Plug-ins go on: they do not start again, and keep what they remember to the last bit.
+    if (sim->n_plugin_byte > 0) memcpy(fresh->now.plugin, sim->now.plugin, sim->n_plugin_byte);
     us_error why = {.code = US_OK};
     move x = {.from = sim, .to = fresh};
     usi_arena_init(&x.arena, &sim->allocator);

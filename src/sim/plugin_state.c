@@ -1,13 +1,12 @@
-// Parts: what others add to a step, with their states in the state block.
-#include <math.h>
+// Plug-ins: what others add to a step, with their states in the state block.
 #include <string.h>
 
 #include "sim/sim.h"
 
-// Where a part's state begins among the bytes of all parts.
-static size_t place_of(const us_sim *s, int32_t part) {
+// Offset of a plug-in's state among the bytes of all plug-ins.
+static size_t offset_of(const us_sim *s, int32_t plugin) {
     size_t at = 0;
-    for (int32_t i = 0; i < part; i++)
+    for (int32_t i = 0; i < plugin; i++)
         at += (s->part[i].state_size + USI_ALIGN - 1) / USI_ALIGN * USI_ALIGN;
     return at;
 }
@@ -19,7 +18,7 @@ us_status usi_take_plugins(us_sim *s, const us_sim_def *def, us_error *err) {
         if (p->version != US_PLUGIN_VERSION || !p->before) {
             return us_error_set(
                 err, US_ERR_ARG, NULL, "set version to US_PLUGIN_VERSION and give it a function `before`",
-                "part %d (%s) does not fit this library", (int)i, p->name ? p->name : "without a name");
+                "plug-in %d (%s) does not fit this library", (int)i, p->name ? p->name : "without a name");
         }
     }
     size_t bytes = (size_t)def->n_part * sizeof *s->part;
@@ -27,57 +26,36 @@ us_status usi_take_plugins(us_sim *s, const us_sim_def *def, us_error *err) {
     if (!s->part) return US_ERR_MEMORY;
     memcpy(s->part, def->parts, bytes);
     s->n_part = def->n_part;
-    s->n_plugin_byte = place_of(s, s->n_part);
+    s->n_plugin_byte = offset_of(s, s->n_part);
     return US_OK;
 }
 
 void usi_start_plugins(us_sim *s) {
     for (int32_t i = 0; i < s->n_part; i++) {
-        if (s->part[i].start) s->part[i].start(s->part[i].context, s, s->now.part + place_of(s, i));
+        if (s->part[i].start) s->part[i].start(s->part[i].context, s, s->now.plugin + offset_of(s, i));
     }
 }
 
 void usi_carry_plugins(us_sim *s) {
     // From here on next changes: a step that fails leaves it between two ticks.
-    const bool are_twins = s->back_buffer_is_one_step_old;
+    const bool is_incremental = s->back_buffer_is_one_step_old;
     s->back_buffer_is_one_step_old = false;
-    if (!are_twins && s->n_plugin_byte > 0) memcpy(s->next.part, s->now.part, s->n_plugin_byte);
+    if (!is_incremental && s->n_plugin_byte > 0) memcpy(s->next.plugin, s->now.plugin, s->n_plugin_byte);
     size_t at = 0;
-    for (int32_t i = 0; are_twins && i < s->n_part; i++) {
+    for (int32_t i = 0; is_incremental && i < s->n_part; i++) {
         const us_plugin *p = &s->part[i];
         if (p->carry)
-            p->carry(p->context, s, s->now.part + at, s->next.part + at);
+            p->carry(p->context, s, s->now.plugin + at, s->next.plugin + at);
         else if (p->state_size > 0)
-            memcpy(s->next.part + at, s->now.part + at, p->state_size);
+            memcpy(s->next.plugin + at, s->now.plugin + at, p->state_size);
         at += (p->state_size + USI_ALIGN - 1) / USI_ALIGN * USI_ALIGN;
     }
 }
 
-us_status usi_run_plugins(us_sim *s) {
-    if (s->n_part == 0) return US_OK;
-    size_t at = 0;
-    for (int32_t i = 0; i < s->n_part; i++) {
-        us_plugin_view view = {s->next.part + at,    s->next.drive_position,    s->next.drive_velocity,
-                               s->next.drive_torque, s->next.drive_limit_scale, s->next.battery_on};
-        us_status status = s->part[i].before(s->part[i].context, s, &view, &s->error);
-        if (status) return status;
-        at += (s->part[i].state_size + USI_ALIGN - 1) / USI_ALIGN * USI_ALIGN;
-    }
-    for (int32_t i = 0; i < s->model->n_drive; i++) {
-        double sum = s->next.drive_position[i] + s->next.drive_velocity[i] + s->next.drive_torque[i] +
-                     s->next.drive_limit_scale[i];
-        if (isfinite(sum)) continue;
-        return us_error_set(&s->error, US_ERR_VALUE, NULL, "check what the part computes from its inputs",
-                            "tick %lld: a part gave drive %d a command that is not finite",
-                            (long long)s->now.tick[0], (int)i);
-    }
-    return US_OK;
-}
-
-void *usi_sim_plugin(us_sim *s, int32_t part) {
-    if (!s || part < 0 || part >= s->n_part) return NULL;
+void *usi_sim_plugin(us_sim *s, int32_t plugin) {
+    if (!s || plugin < 0 || plugin >= s->n_part) return NULL;
     s->back_buffer_is_one_step_old = false;
-    return s->now.part + place_of(s, part);
+    return s->now.plugin + offset_of(s, plugin);
 }
 
 int32_t usi_sim_find_plugin(const us_sim *s, const void *context) {
@@ -87,6 +65,6 @@ int32_t usi_sim_find_plugin(const us_sim *s, const void *context) {
     return -1;
 }
 
-const void *us_sim_view_plugin(const us_sim *s, int32_t part) {
-    return s && part >= 0 && part < s->n_part ? s->now.part + place_of(s, part) : NULL;
+const void *us_sim_view_plugin(const us_sim *s, int32_t plugin) {
+    return s && plugin >= 0 && plugin < s->n_part ? s->now.plugin + offset_of(s, plugin) : NULL;
 }

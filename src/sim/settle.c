@@ -8,8 +8,8 @@
 //     1. From rays straight down: how high the ground is under each of its shapes. A plane through those on
 //     which it can stand gives a first height
 //        and tilt, raised until nothing is in the ground.
-//     2. The world plays on from there, without its parts (no command is taken, nothing is told), while the
-//     robot is held at its place and heading,
+//     2. The world plays on from there, without its plug-ins (no command is taken, nothing is published),
+//     while the robot is held at its place and heading,
 //        its driven joints stand, and so does everything else: only what touches the robot is looked for.
 //        What is left free is height, tilt and joints without a drive. Whenever their motion becomes slower,
 //        they have passed the middle of a swing, where the forces are in balance: there they are stopped, and

@@ -38,7 +38,7 @@ typedef struct usi_applied {
     X(usi_applied, applied, n_body, "", "those wrenches: they act in the next step")                  \
     X(usi_sensor_state, sensor, n_sensor, "", "what sensors keep, and their faults")                  \
     X(double, reading, n_reading, "", "what sensors say, one after the other")                        \
-    X(uint8_t, part, n_plugin_byte, "", "what parts keep: us_plugin")
+    X(uint8_t, plugin, n_plugin_byte, "", "what plug-ins keep: us_plugin")
 
 typedef struct usi_state {
     void *block;
@@ -125,8 +125,8 @@ struct us_sim {
     us_plugin *part;             // n_part
     int32_t n_part;
     size_t n_plugin_byte;
-    bool back_buffer_is_one_step_old;  // next's states of parts are those that now's came from, one step ago:
-                                       // us_plugin.carry
+    bool back_buffer_is_one_step_old;  // next's states of plug-ins are those that now's came from, one step
+                                       // ago: us_plugin.carry
     bool is_stepping;                  // plug-ins run: inputs go to next
     bool has_last_step;        // next and the scratch are as the last step left them: query_reaction.c
     bool has_wrench;           // the step had wrenches: `wrench`
@@ -175,7 +175,7 @@ static inline const double *usi_sim_reading(const us_sim *s, int32_t sensor) {
 // Those of robots and sensors of the same names go on; `to` has its positions and velocities.
 void usi_sim_carry_sensors(const us_sim *from, us_sim *to);
 
-// us_sim_create without the start of the parts: their states are all 0.
+// us_sim_create without the start of the plug-ins: their states are all 0.
 us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err);
 
 // A ghost that takes no part in the step: ghost.c.
@@ -272,15 +272,14 @@ us_status usi_solve_contacts(us_sim *s, const us_command *command);
 void usi_choose_runs(us_sim *s, const us_command *command);
 void usi_take_touched(us_sim *s);
 
-// Makes next's states of parts the same as now's.
+// Makes next's states of plug-ins the same as now's.
 void usi_carry_plugins(us_sim *s);
-// Lets the parts change next's commands and states.
-us_status usi_run_plugins(us_sim *s);
 // Copies the definitions and lays out their states. US_ERR_ARG for one that does not fit this library.
 us_status usi_take_plugins(us_sim *s, const us_sim_def *def, us_error *err);
-// A part's state of now, to be changed between steps; NULL for a bad index. What changes it must be recorded.
-void *usi_sim_plugin(us_sim *sim, int32_t part);
-// The number of the part with this context; -1: there is none. Cost: a look at each part.
+// A plug-in's state of now, to be changed between steps; NULL for a bad index. What changes it must be
+// recorded.
+void *usi_sim_plugin(us_sim *sim, int32_t plugin);
+// The number of the plug-in with this context; -1: there is none. Cost: a look at each.
 int32_t usi_sim_find_plugin(const us_sim *sim, const void *context);
 // us_sim_find_value, for all sims of a model.
 int32_t usi_find_value(const us_model *model, const char *name);

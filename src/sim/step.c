@@ -7,6 +7,24 @@
 
 // ---------------------------------------------------------------- stages that fit here
 
+void usi_make_joint_rows(us_sim *s) {
+    const usi_actuation_input in = {.q = s->now.q,
+                                    .v = s->now.v,
+                                    .drive_position = s->next.drive_position,
+                                    .drive_velocity = s->next.drive_velocity,
+                                    .drive_torque = s->next.drive_torque,
+                                    .drive_limit_scale = s->next.drive_limit_scale,
+                                    .drive_strength = s->next.drive_strength,
+                                    .battery_energy = s->now.battery_energy,
+                                    .battery_on = s->next.battery_on,
+                                    .blockage = s->now.blockage,
+                                    .stuck = s->now.stuck,
+                                    .sensor = s->is_trial ? NULL : s->now.sensor,
+                                    .reading = s->now.reading};
+    usi_actuation out = usi_actuation_of(s);
+    usi_actuate(s->model, &in, &out, s->next.drive_effort);
+}
+
 // Free bodies and touched trees alone need no integrator: their own stages say all.
 static us_status integrate(us_sim *s, const us_command *c) {
     usi_closures_start(s);

@@ -62,11 +62,33 @@ static us_status copy_command(us_sim *s, const us_command *c) {
     return US_OK;
 }
 
+// Lets the plug-ins change next's commands and states.
+static us_status run_plugins(us_sim *s) {
+    if (s->n_part == 0) return US_OK;
+    size_t at = 0;
+    for (int32_t i = 0; i < s->n_part; i++) {
+        us_plugin_view view = {s->next.plugin + at,  s->next.drive_position,    s->next.drive_velocity,
+                               s->next.drive_torque, s->next.drive_limit_scale, s->next.battery_on};
+        us_status status = s->part[i].before(s->part[i].context, s, &view, &s->error);
+        if (status) return status;
+        at += (s->part[i].state_size + USI_ALIGN - 1) / USI_ALIGN * USI_ALIGN;
+    }
+    for (int32_t i = 0; i < s->model->n_drive; i++) {
+        double sum = s->next.drive_position[i] + s->next.drive_velocity[i] + s->next.drive_torque[i] +
+                     s->next.drive_limit_scale[i];
+        if (isfinite(sum)) continue;
+        return us_error_set(&s->error, US_ERR_VALUE, NULL, "check what the plug-in computes from its inputs",
+                            "tick %lld: a plug-in gave drive %d a command that is not finite",
+                            (long long)s->now.tick[0], (int)i);
+    }
+    return US_OK;
+}
+
 us_status usi_take_command(us_sim *s, const us_command *command) {
     usi_carry_over(s);
     us_status status = copy_command(s, command);
     s->is_stepping = true;
-    if (!status) status = usi_run_plugins(s);
+    if (!status) status = run_plugins(s);
     s->is_stepping = false;
     return status;
 }

@@ -196,7 +196,7 @@ export interface AppEvents {
   open: void // connected
   close: string // connection lost, with the reason
   hello: { version: string; scene: string; control: boolean; reason: string }
-  world: World // a new epoch
+  world: World // a new revision
   poses: number // time: app.poses holds the new ones; a few times a second where graphics are drawn in software
   values: { time: number; values: Float64Array } // in the order of app.watched
   contacts: Contact[]
@@ -284,7 +284,7 @@ export interface Layer {
   on: boolean // at first
   isCostly?: boolean // off at first where graphics are drawn in software
   create(app: App): void
-  world?(app: App, world: World): void // a new epoch
+  world?(app: App, world: World): void // a new revision
   show(app: App, on: boolean): void
   frame?(app: App, dt: number): void // before each drawn frame, when on
 }

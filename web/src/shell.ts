@@ -174,7 +174,7 @@ export function createShell(app: App): { viewport: HTMLElement } {
   return { viewport }
 }
 
-// A page may command when it is connected and was told so.
+// A page may command when it is connected and was given control.
 function watchPermission(app: App): void {
   setPermission(app, { allowed: false, reason: 'Not connected yet.' })
   app.on('hello', (hello) =>

@@ -235,7 +235,7 @@ export function commands(...children: Child[]): HTMLFieldSetElement {
   return box
 }
 
-// Sends a command whose failure is told by a toast of the app.
+// Sends a command; its failure is shown by a toast of the app.
 export function tell(app: App, text: string, done?: (answer: string) => void): void {
   app.command(text).then(
     (answer) => done?.(answer),

@@ -17,7 +17,7 @@ interface Line {
 const modes: [string, string][] = [
   ['hardware', 'The hardware plays'],
   ['proxy', 'The proxy plays'],
-  ['mirror', 'Who plays goes on; the other is heard under /understudy/mirror'],
+  ['mirror', 'Who is in control goes on; the other publishes under /understudy/mirror'],
   ['shadow', 'The hardware plays; the proxy gets copies of its commands'],
   ['stop', 'Nobody gets commands, and both stand still'],
 ]
@@ -71,7 +71,7 @@ function create(app: App, root: HTMLElement): void {
   const none = h(
     'p',
     { class: 'hint', test: 'authority-none' },
-    'No switch is heard in this domain. “understudy switch ROBOT” puts hardware and proxy behind one set of topics.',
+    'No switch is in this domain. “understudy switch ROBOT” puts hardware and proxy behind one set of topics.',
   )
   const stands = new Map<string, Stand>()
   const list = commands()

@@ -72,7 +72,7 @@ function create(app: App, root: HTMLElement): void {
   const list = h('div', { test: 'fault-parts' })
   const none = h('p', { class: 'hint' }, 'No robot of this scene is on the network.')
   const rows = new Map<string, HTMLElement>() // by "motor:JOINT", "imu"
-  let told = '' // what was drawn last
+  let drawn = '' // last time
   let built = '' // the parts for which there are rows
 
   const group = () => app.world?.groups.find((g) => g.name === robot.value && g.namespace !== null)
@@ -123,7 +123,7 @@ function create(app: App, root: HTMLElement): void {
     setOptions(robot, robots)
     robot.hidden = robots.length < 2
     none.hidden = robots.length > 0
-    told = ''
+    drawn = ''
     const index = world ? world.groups.findIndex((g) => g.name === robot.value) : -1
     if (!world || index < 0) {
       rows.clear()
@@ -137,7 +137,7 @@ function create(app: App, root: HTMLElement): void {
       encoder: joints.filter((j) => j.n_q === 1 && j.n_v === 1).map((j) => own(j.name)),
       joint: joints.filter((j) => j.type !== 'floating').map((j) => own(j.name)),
     }
-    // An epoch in which the robot is the same leaves alone what somebody is typing.
+    // A revision in which the robot is the same leaves alone what somebody is typing.
     const key = JSON.stringify([robot.value, names])
     if (key !== built) {
       built = key
@@ -154,8 +154,8 @@ function create(app: App, root: HTMLElement): void {
     const scripts = group()?.faults ?? []
     const states = status()?.scripts ?? []
     const text = JSON.stringify([robot.value, faults, states, scripts.length])
-    if (text === told) return
-    told = text
+    if (text === drawn) return
+    drawn = text
     now.replaceChildren(
       ...faults.map(({ what, text: said }) => {
         const key = what.slice(0, what.indexOf('='))

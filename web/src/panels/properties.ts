@@ -1,5 +1,6 @@
 // What is known of the selection, its pose as it moves, and what can be done with it.
 import type { App, Panel, Selection, ShapeInfo, World } from '../app'
+import { giveJoint, hint, label, slides } from '../joint'
 import {
   button,
   commands,
@@ -137,8 +138,8 @@ function create(app: App, root: HTMLElement): void {
     if (group.namespace) fact('namespace', group.namespace)
     if (group.locomotion) {
       fact('locomotion', group.locomotion.type)
-      fact('greatest speed', show(group.locomotion.max_speed), 'm/s')
-      fact('greatest turn', show(group.locomotion.max_turn), 'rad/s')
+      fact('max speed', show(group.locomotion.max_speed), 'm/s')
+      fact('max yaw rate', show(group.locomotion.max_turn), 'rad/s')
     }
     if (group.file) fact('file', group.file)
   }
@@ -166,35 +167,37 @@ function create(app: App, root: HTMLElement): void {
     fact('type', joint.type)
     for (const name of jointValues(joint)) {
       const part = name.slice(joint.name.length + 1)
-      value(part, name, joint.n_q !== 1 ? '' : part === 'q' ? (angular ? 'rad' : 'm') : angular ? 'rad/s' : 'm/s')
+      value(joint.n_q !== 1 ? part : part === 'q' ? 'position' : 'velocity', name, joint.n_q !== 1 ? '' : part === 'q' ? (angular ? 'rad' : 'm') : angular ? 'rad/s' : 'm/s')
     }
     if (joint.n_q === 1) {
-      // A drive would bring the joint back to its target: of a driven joint that is what the slider sets.
-      const drive = world.drives.find((d) => d.joint === index && (d.kp > 0 || d.kd > 0))
-      const isSpeed = drive !== undefined && drive.kp === 0
-      const turn: [number, number] = angular ? [-Math.PI, Math.PI] : [-1, 1]
-      const [low, high] = isSpeed ? turn : (joint.limits ?? turn)
+      const wanted = slides(world, index)
+      const isVelocity = wanted === 'velocity'
+      const usual: [number, number] = angular ? [-Math.PI, Math.PI] : [-1, 1]
+      const [low, high] = isVelocity ? usual : (joint.limits ?? usual)
       const slide = h('input', {
         type: 'range',
         min: low,
         max: high,
         step: (high - low) / 500,
         test: 'joint-slider',
-        'aria-label': drive ? (isSpeed ? 'Velocity of the drive' : 'Target of the drive') : 'Position of the joint',
+        title: hint(world, index, wanted),
+        'aria-label': label(world, index, wanted),
         class: 'grow',
       })
-      const send = throttle(100, () => tell(app, `${drive ? 'drive' : 'joint'} ${quote(joint.name)} ${write(slide.valueAsNumber)}`))
+      const send = throttle(100, () => {
+        for (const text of giveJoint(app, world, index, wanted, slide.valueAsNumber)) tell(app, text)
+      })
       slide.addEventListener('input', send)
       live.push(() => {
-        if (!slide.matches(':active, :focus')) slide.value = String(app.value(`${joint.name}.${isSpeed ? 'v' : 'q'}`) ?? 0)
+        if (!slide.matches(':active, :focus')) slide.value = String(app.value(`${joint.name}.${isVelocity ? 'v' : 'q'}`) ?? 0)
       })
-      acts.append(slide)
+      acts.append(h('label', { class: 'line grow' }, h('span', { class: 'field-label' }, label(world, index, wanted)), slide))
     }
     if (joint.limits) fact('limits', `${show(joint.limits[0])} … ${show(joint.limits[1])}`)
     fact('axis', triple(joint.axis))
     for (const key of ['damping', 'stiffness', 'friction', 'armature'] as const) fact(key, show(joint[key]))
-    if (joint.parent >= 0) goTo('link', joint.parent, world.links[joint.parent]?.name)
-    goTo('link', joint.child, world.links[joint.child]?.name)
+    if (joint.parent >= 0) goTo('link', joint.parent, world.links[joint.parent]?.name, 'parent link')
+    goTo('link', joint.child, world.links[joint.child]?.name, 'child link')
     const drive = world.drives.findIndex((d) => d.joint === index)
     if (drive >= 0) goTo('drive', drive, world.drives[drive].name)
   }
@@ -216,8 +219,8 @@ function create(app: App, root: HTMLElement): void {
     fact('size', triple(shape.size), 'm')
     fact('place', triple(shape.p), 'm')
     fact('roll pitch yaw', triple(rollPitchYaw(shape.q)), 'rad')
-    fact('seen', shape.visual ? 'yes' : 'no')
-    fact('touched', shape.collision ? 'yes' : 'no')
+    fact('visual', shape.visual ? 'yes' : 'no')
+    fact('collision', shape.collision ? 'yes' : 'no')
     if (shape.surface) fact('surface', shape.surface)
     if (shape.rgba) fact('colour', triple(shape.rgba, 4))
     if (shape.margin) fact('margin', show(shape.margin), 'm')
@@ -276,11 +279,11 @@ function create(app: App, root: HTMLElement): void {
     acts.append(button('Raise', 'raise', by('raise')), button('Lower', 'lower', by('lower')), step, h('span', { class: 'unit' }, 'm'))
     if (removable) acts.append(button('Remove', 'remove', () => tell(app, `remove ${quote(name)}`), { class: 'danger' }))
   }
-  function goTo(to: Selection['kind'], index: number, name: string | undefined): void {
+  function goTo(to: Selection['kind'], index: number, name: string | undefined, what: string = to): void {
     if (!name) return
     row(
       facts,
-      to,
+      what,
       button(name, `go-${to}`, () => app.select({ kind: to, index }), { class: 'plain', style: 'min-height: 24px; color: var(--accent)' }),
     )
   }

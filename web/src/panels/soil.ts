@@ -101,7 +101,7 @@ function create(app: App, root: HTMLElement): void {
   look = draw
 }
 
-const columns = ['', 'sinkage', 'slip', 'side', 'load']
+const columns = ['', 'sinkage', 'slip', 'slip angle', 'load']
 
 // A link may touch soil in several places, as a stone does with its corners: the deepest of them, and the force of all.
 function perLink(contacts: Sunk[]): Sunk[] {

@@ -139,7 +139,13 @@ function create(app: App, root: HTMLElement): void {
     if (node.edit) {
       const value = h(
         'button',
-        { type: 'button', class: 'tree-edit', test: `edit-${node.key}`, 'aria-label': `Edit ${node.label}` },
+        {
+          type: 'button',
+          class: 'tree-edit',
+          test: `edit-${node.key}`,
+          title: node.editNote ? `Editing ${node.editNote}` : 'Edit',
+          'aria-label': node.editNote ? `Edit ${node.label}: ${node.editNote}` : `Edit ${node.label}`,
+        },
         node.text?.() ?? '',
       )
       value.addEventListener('click', () => beginEdit(node, value))
@@ -182,6 +188,7 @@ function create(app: App, root: HTMLElement): void {
       test: 'tree-input',
       value: text,
       inputmode: 'decimal',
+      title: node.editNote ? `Enter ${node.editNote}` : '',
       'aria-label': `New value of ${node.label}`,
     })
     let isDone = false
@@ -193,8 +200,8 @@ function create(app: App, root: HTMLElement): void {
       if (hadFocus) tree.focus({ preventScroll: true })
       if (!send || input.value === text) return
       const number = parse(input.value)
-      if (Number.isNaN(number)) app.emit('toast', { text: `“${input.value}” is no number. Write one like 0.25, or degrees like 15 deg.`, bad: true })
-      else app.command(node.edit!(number)).catch(() => undefined)
+      if (Number.isNaN(number)) app.emit('toast', { text: `invalid number “${input.value}”: write one like 0.25, or degrees like 15 deg`, bad: true })
+      else for (const text of [node.edit!(number)].flat()) app.command(text).catch(() => undefined)
     }
     input.addEventListener('keydown', (event) => {
       event.stopPropagation()

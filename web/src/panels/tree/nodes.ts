@@ -1,9 +1,10 @@
 // What the tree holds: the world as nodes. Children are made when somebody opens a node; only what can be searched for is made at once.
 import type { App, Selection, ShapeInfo, World } from '../../app'
+import { giveJoint, hint } from '../../joint'
 import { fixed, jointValues, pose, quote, rootLink, rollPitchYaw, show, write } from '../../ui'
 
 export interface Node {
-  key: string // the same through all epochs
+  key: string // the same through all revisions
   label: string
   letter?: string // a mark of its kind
   note?: string
@@ -16,7 +17,8 @@ export interface Node {
   isPlace?: boolean // the text is where it is
   unit?: string
   now?: () => number | undefined // the number to edit
-  edit?: (value: number) => string // the command
+  edit?: (value: number) => string | string[] // the commands
+  editNote?: string // what they do
   values?: string[] // names to watch while it is in sight
   plots?: string[] // names for the scope, where they are not those watched
 }
@@ -156,16 +158,13 @@ export function buildTree(app: App, world: World): { top: Node[]; all: Node[] } 
         const part = name.slice(joint.name.length + 1)
         const isSpeed = part.startsWith('v')
         const value = () => app.value(name)
-        return leaf(node, one ? (isSpeed ? 'speed' : 'position') : part, () => fixed(value(), 4), {
+        const wanted = isSpeed ? 'velocity' : 'position'
+        return leaf(node, one ? wanted : part, () => fixed(value(), 4), {
           unit: one ? (isSpeed ? (angular ? 'rad/s' : 'm/s') : angular ? 'rad' : 'm') : undefined,
           values: [name],
           now: value,
-          edit: one
-            ? (v) =>
-                isSpeed
-                  ? `joint ${quote(joint.name)} ${write(app.value(`${joint.name}.q`) ?? 0)} ${write(v)}`
-                  : `joint ${quote(joint.name)} ${write(v)}`
-            : undefined,
+          editNote: one ? hint(world, index, wanted) : undefined,
+          edit: one ? (v) => giveJoint(app, world, index, wanted, v) : undefined,
         })
       }),
       leaf(node, 'type', joint.type),
@@ -296,7 +295,7 @@ export function buildTree(app: App, world: World): { top: Node[]; all: Node[] } 
     leaf(settings, 'integrator', world.integrator),
     leaf(settings, 'solver', world.solver),
     leaf(settings, 'seed', String(world.seed)),
-    leaf(settings, 'epoch', String(world.epoch)),
+    leaf(settings, 'revision', String(world.epoch)),
     ...['energy', 'energy.kinetic', 'energy.potential'].map((name) =>
       leaf(settings, name, () => show(app.value(name)), { unit: 'J', values: [name] }),
     ),
@@ -308,8 +307,8 @@ export function buildTree(app: App, world: World): { top: Node[]; all: Node[] } 
 }
 
 export function shapeRole(shape: ShapeInfo): string {
-  if (shape.visual && shape.collision) return 'seen and touched'
-  return shape.visual ? 'seen' : 'touched'
+  if (shape.visual && shape.collision) return 'visual and collision'
+  return shape.visual ? 'visual' : 'collision'
 }
 
 function bucket<T>(list: T[], of: (item: T) => number): Map<number, number[]> {
