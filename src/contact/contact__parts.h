@@ -48,20 +48,23 @@ void usi_free_finish(usi_contacts *c, const usi_contact_input *push);
 void usi_free_command(const usi_contacts *c, const usi_contact_input *push, const usi_collision_body *k,
                       usi_v4 *out_force, usi_v4 *out_moment);
 static inline void usi_free_end(const usi_contacts *c, const usi_contact_input *push,
-                                const usi_collision_body *k, us_pose X_WN, usi_v4 w, usi_v4 v) {
+                                const usi_collision_body *k, usi_v4 q, usi_v4 p, usi_v4 w, usi_v4 v) {
     const usi_tree *tree = &c->model->tree[k->tree];
     const usi_node *root = &c->model->node[tree->first];
-    us_pose X = X_WN;
-    if (root->flags & USI_NODE_TURNED)
-        X = us_pose_mul(us_pose_inverse(usi_node_rest(root)), X);
-    else
-        X.p = us_vec3_sub(X.p, usi_v4_vec3(root->r));
-    const double end_q[7] = {X.q.w, X.q.x, X.q.y, X.q.z, X.p.x, X.p.y, X.p.z};
-    for (int j = 0; j < 7; j++)
-        push->out_q[root->q + j] = end_q[j];
+    double *out_q = push->out_q + root->q, *out_v = push->out_v + tree->first;
+    if (root->flags & USI_NODE_TURNED) {
+        const us_pose X = us_pose_mul(us_pose_inverse(usi_node_rest(root)),
+                                      (us_pose){{q[0], q[1], q[2], q[3]}, usi_v4_vec3(p)});
+        q = (usi_v4){X.q.w, X.q.x, X.q.y, X.q.z};
+        p = usi_v4_from(X.p);
+    } else {
+        p -= root->r;
+    }
+    *(usi_v4_unaligned *)out_q = q;
     for (int j = 0; j < 3; j++) {
-        push->out_v[tree->first + j] = w[j];
-        push->out_v[tree->first + 3 + j] = v[j];
+        out_q[4 + j] = p[j];
+        out_v[j] = w[j];
+        out_v[3 + j] = v[j];
     }
 }
 // fast/free_four.c: the same, four bodies at a time.

@@ -95,7 +95,7 @@ static void finish_body(const usi_contacts *c, const usi_contact_input *push, co
     const us_quat q = us_quat_normalize(us_quat_mul(us_quat_exp(usi_v4_vec3(h * b->w)), k->X_WN.q)),
                   back = us_quat_conj(q);
     const usi_v4 arm = usi_v4_from(us_quat_rotate(q, usi_v4_vec3(com)));
-    usi_free_end(c, push, k, (us_pose){q, usi_v4_vec3(O + at + h * v_com - arm)},
+    usi_free_end(c, push, k, (usi_v4){q.w, q.x, q.y, q.z}, O + at + h * v_com - arm,
                  usi_v4_from(us_quat_rotate(back, usi_v4_vec3(b->w))),
                  usi_v4_from(us_quat_rotate(back, usi_v4_vec3(v_com - usi_v4_cross(b->w, arm)))));
 }

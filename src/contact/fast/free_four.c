@@ -191,10 +191,8 @@ static void finish_group(void *context, int32_t i, int32_t thread) {
     usi_vec3x4_to(p, h, &out_p[0], &out_p[1], &out_p[2], &out_p[3]);
     usi_vec3x4_to(v, h, &out_v[0], &out_v[1], &out_v[2], &out_v[3]);
     usi_vec3x4_to(spin, h, &out_w[0], &out_w[1], &out_w[2], &out_w[3]);
-    for (int l = 0; l < 4; l++) {
-        const us_pose X = {{out_q[l][0], out_q[l][1], out_q[l][2], out_q[l][3]}, usi_v4_vec3(out_p[l])};
-        usi_free_end(c, x->push, g.k[l], X, out_w[l], out_v[l]);
-    }
+    for (int l = 0; l < 4; l++)
+        usi_free_end(c, x->push, g.k[l], out_q[l], out_p[l], out_w[l], out_v[l]);
 }
 
 // Groups that one thread takes at a time.
