@@ -15,7 +15,7 @@ static const double BASE_MARGIN = 0.5e-3;
 // A pair whose bodies have moved against each other by less than this since its points were found keeps the
 // points. Where something round rolls, points that stay behind push it on: a wheel of radius r with its
 // points turned back by an angle a goes as down a slope of a / 2.
-static const double SAME_PLACE = 20e-6, SAME_TURN = 1e-4, SAME_TURN_ROUND = 1e-7;
+static const double SAME_PLACE = 20e-6, SAME_ANGLE = 1e-4, SAME_ANGLE_ROUND = 1e-7;
 // A point without a partner of the same feature takes over from one this near, m; more where things move
 // fast.
 static const double SAME_POINT = 2e-3;
@@ -33,7 +33,7 @@ static void set_axes(usi_collision_body *k) {
 
 static void set_frame(usi_collision_body *k, us_pose X) {
     k->X_WN = X;
-    k->has_turn = true;
+    k->has_rotation = true;
     k->p = usi_v4_from(X.p);
     set_axes(k);
 }
@@ -41,7 +41,7 @@ static void set_frame(usi_collision_body *k, us_pose X) {
 static void place_free(const usi_contacts *c, usi_collision_body *k, const double *q) {
     const usi_node *n = &c->model->node[c->model->tree[k->tree].first];
     const double *a = q + n->q;
-    k->has_turn = true;
+    k->has_rotation = true;
     if (n->flags & USI_NODE_TURNED) {
         k->X_WN = us_pose_mul(usi_node_rest(n), (us_pose){{a[0], a[1], a[2], a[3]}, {a[4], a[5], a[6]}});
         k->p = usi_v4_from(k->X_WN.p);
@@ -53,7 +53,7 @@ static void place_free(const usi_contacts *c, usi_collision_body *k, const doubl
 }
 
 // The axes of a free body in its place, and its velocity, which the state has along these.
-static void turn_free(const usi_contacts *c, usi_collision_body *k, const double *v) {
+static void set_free_velocity(const usi_contacts *c, usi_collision_body *k, const double *v) {
     const double *t = v + c->model->tree[k->tree].first;
     set_axes(k);
     k->w = usi_v4_columns(k->X, k->Y, k->Z, t);
@@ -69,19 +69,19 @@ static void frame_link(const usi_contacts *c, usi_collision_body *k) {
     k->p = l->p + O;
     k->w = l->w;
     k->v = l->v + usi_v4_cross(l->w, l->p);
-    k->has_turn = false;
+    k->has_rotation = false;
 }
 
 // Most links are never looked at so closely that their turn is asked for.
 static us_pose pose_of(const usi_collision_body *k) {
-    if (k->has_turn) return k->X_WN;
+    if (k->has_rotation) return k->X_WN;
     us_mat3 R = {{k->X[0], k->Y[0], k->Z[0], k->X[1], k->Y[1], k->Z[1], k->X[2], k->Y[2], k->Z[2]}};
     return (us_pose){us_quat_from_matrix(R), usi_v4_vec3(k->p)};
 }
-static inline void find_turn(usi_collision_body *k) {
-    if (!k->has_turn) {
+static inline void find_rotation(usi_collision_body *k) {
+    if (!k->has_rotation) {
         k->X_WN = pose_of(k);
-        k->has_turn = true;
+        k->has_rotation = true;
     }
 }
 
@@ -98,7 +98,7 @@ static void find_frames(usi_contacts *c, const double *q, const double *v, bool 
     }
     for (int32_t i = 0; i < c->n_collision_body; i++) {
         usi_collision_body *k = &c->collide.collision_body[i];
-        const usi_collision_body *fixed = &c->fixed_carrier[i];
+        const usi_collision_body *fixed = &c->fixed_body[i];
         k->node = fixed->node;
         k->tree = fixed->tree;
         k->first_geom = fixed->first_geom;
@@ -110,10 +110,10 @@ static void find_frames(usi_contacts *c, const double *q, const double *v, bool 
             k->w = k->v = usi_v4_zero();
         } else if (m->tree[k->tree].is_free_body) {
             place_free(c, k, q);
-            turn_free(c, k, v);
+            set_free_velocity(c, k, v);
         } else {
             frame_link(c, k);
-            if (m->n_loop > 0) find_turn(k);
+            if (m->n_loop > 0) find_rotation(k);
         }
     }
 }
@@ -171,9 +171,9 @@ static inline bool half_box(const usi_contacts *c, int32_t geom, const usi_colli
     return true;
 }
 
-// A box by its least and its greatest corner.
+// A box by its least and its largest corner.
 typedef struct corners {
-    usi_v4 least, greatest;
+    usi_v4 min, max;
 } corners;
 
 static inline corners box_of(const usi_contacts *c, int32_t geom, const usi_collision_body *k, double grow) {
@@ -187,7 +187,7 @@ static inline corners box_of(const usi_contacts *c, int32_t geom, const usi_coll
     return (corners){centre - e, centre + e};
 }
 
-// As they lie in memory the least corner is in lanes 0 to 2 of a box's first four numbers, the greatest in
+// As they lie in memory the least corner is in lanes 0 to 2 of a box's first four numbers, the largest in
 // lanes 1 to 3 of its last four.
 _Static_assert(sizeof(us_aabb) == 6 * sizeof(double), "a box is two corners");
 static inline corners corners_of(const us_aabb *b) {
@@ -196,10 +196,10 @@ static inline corners corners_of(const us_aabb *b) {
 }
 static inline bool boxes_overlap(const us_aabb *a, const us_aabb *b) {
     corners A = corners_of(a), B = corners_of(b);
-    return !usi_v4_any_of_three((A.least > B.greatest) | (B.least > A.greatest));
+    return !usi_v4_any_of_three((A.min > B.max) | (B.min > A.max));
 }
 static inline bool is_inside(corners a, corners b) {
-    return !usi_v4_any_of_three((a.least < b.least) | (a.greatest > b.greatest));
+    return !usi_v4_any_of_three((a.min < b.min) | (a.max > b.max));
 }
 
 static inline void set_speed(usi_collision_body *k) {
@@ -225,7 +225,7 @@ static inline bool has_stayed(const usi_contacts *c, usi_collision_body *k, cons
 }
 
 // Soil that came up may lie as high above the ground as it was deep.
-static double heap_over(const usi_contacts *c, int32_t geom) {
+static double max_rise(const usi_contacts *c, int32_t geom) {
     int32_t bed = c->model->geom[geom].bed;
     return bed >= 0 ? c->model->bed[bed].depth : 0;
 }
@@ -239,9 +239,9 @@ static inline bool find_boxes_of(usi_contacts *c, const usi_collision_body *k, b
         c->collide.grow[g] =
             BASE_MARGIN + m->geom[g].margin + (k->node < 0 ? 0 : m->step * (k->speed + k->spin * c->far[g]));
         corners box = box_of(c, g, k, c->collide.grow[g]);
-        if (m->geom[g].bed >= 0) box.greatest += usi_v4_set(0, 0, heap_over(c, g));
+        if (m->geom[g].bed >= 0) box.max += usi_v4_set(0, 0, max_rise(c, g));
         ok = ok && is_inside(box, corners_of(&c->collide.fat[g].box));
-        c->collide.box[g] = (us_aabb){usi_v4_vec3(box.least), usi_v4_vec3(box.greatest)};
+        c->collide.box[g] = (us_aabb){usi_v4_vec3(box.min), usi_v4_vec3(box.max)};
     }
     return ok;
 }
@@ -268,7 +268,7 @@ static double find_ceiling(const usi_contacts *c, int32_t field, const us_aabb *
     us_vec3 o = g->X_NG.p;
     if (g->geom.kind != US_GEOM_HEIGHT_FIELD || g->node >= 0 || !c->is_plain[field]) return INFINITY;
     double more = c->collide.grow[field] + g->geom.radius;
-    return o.z + more + heap_over(c, field) +
+    return o.z + more + max_rise(c, field) +
            usi_field_top(g->geom.field, fat->min.x - o.x - more, fat->min.y - o.y - more,
                          fat->max.x - o.x + more, fat->max.y - o.y + more);
 }
@@ -316,7 +316,7 @@ static us_status find_near(usi_contacts *c) {
             c->collide.fat[g].body = m->geom[g].body + 1;
         }
     }
-    us_status status = c->n_footing > 0 ? usi_residency_ask(c) : US_OK;
+    us_status status = c->n_paged > 0 ? usi_residency_ask(c) : US_OK;
     if (status) return status;
     const usi_broad_pair *pairs;
     int64_t n;
@@ -363,19 +363,19 @@ static us_status find_near(usi_contacts *c) {
 // ---------------------------------------------------------------- points
 
 static us_pose relative(usi_collision_body *A, usi_collision_body *B) {
-    find_turn(B);
+    find_rotation(B);
     if (A->node < 0) return B->X_WN;
-    find_turn(A);
+    find_rotation(A);
     return (us_pose){us_quat_mul(us_quat_conj(A->X_WN.q), B->X_WN.q), usi_to_local(A, B->p - A->p)};
 }
 
-static inline bool is_same_place(const us_pose *a, const us_pose *b, double same_turn) {
+static inline bool is_same_place(const us_pose *a, const us_pose *b, double same_angle) {
     us_vec3 d = us_vec3_sub(a->p, b->p);
     if (us_vec3_dot(d, d) > SAME_PLACE * SAME_PLACE) return false;
     // Half the angle, for small ones. Where a quaternion has changed its sign the points are found anew,
     // which is never wrong.
     usi_v4 r = *(const usi_v4_unaligned *)&a->q - *(const usi_v4_unaligned *)&b->q;
-    return usi_v4_dot(r, r) <= 0.25 * same_turn * same_turn;
+    return usi_v4_dot(r, r) <= 0.25 * same_angle * same_angle;
 }
 
 usi_point_now *usi_next_point(usi_contacts *c) {
@@ -403,8 +403,8 @@ static bool may_press(const usi_contacts *c, const usi_touch *t, const usi_colli
 
 // The points of the last step, where they are now.
 void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
-    const usi_collision_body *A = &c->collide.collision_body[c->carrier_of[t->geom_a]],
-                             *B = &c->collide.collision_body[c->carrier_of[t->geom_b]];
+    const usi_collision_body *A = &c->collide.collision_body[c->body_of_geom[t->geom_a]],
+                             *B = &c->collide.collision_body[c->body_of_geom[t->geom_b]];
     const double margin = c->model->geom[t->geom_a].margin + c->model->geom[t->geom_b].margin;
     const bool is_soil = c->model->material[t->material].is_soil;
     const int32_t room = c->max_contact - c->collide.n_point, n = old->n < room ? old->n : room;
@@ -456,13 +456,13 @@ static void match_points(usi_contacts *c, const usi_contact_state *now, const us
     for (int32_t i = t->first; i < t->first + t->n; i++) {
         if (c->collide.point[i].old >= 0) continue;
         us_vec3 p = usi_to_local(A, c->collide.point[i].p_A - A->p);
-        double least = reach * reach;
+        double min = reach * reach;
         int32_t best = -1;
         for (int32_t j = 0; j < old->n; j++) {
             us_vec3 d = us_vec3_sub(now->anchor[old->first + j].p_A, p);
             double square = us_vec3_dot(d, d);
-            if (!(taken >> j & 1) && square < least) {
-                least = square;
+            if (!(taken >> j & 1) && square < min) {
+                min = square;
                 best = j;
             }
         }
@@ -494,12 +494,12 @@ static inline void add_point(usi_contacts *c, usi_touch *t, const usi_collision_
 static void find_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
     const us_model *m = c->model;
     const usi_geom *ga = &m->geom[t->geom_a], *gb = &m->geom[t->geom_b];
-    usi_collision_body *A = &c->collide.collision_body[c->carrier_of[t->geom_a]],
-                       *B = &c->collide.collision_body[c->carrier_of[t->geom_b]];
+    usi_collision_body *A = &c->collide.collision_body[c->body_of_geom[t->geom_a]],
+                       *B = &c->collide.collision_body[c->body_of_geom[t->geom_b]];
     const double reach = c->collide.grow[t->geom_a] + c->collide.grow[t->geom_b],
                  margin = ga->margin + gb->margin;
     const bool is_spine = usi_is_fast(c, USI_FAST_POSES) && usi_has_core_segment(gb->geom.kind);
-    find_turn(A);
+    find_rotation(A);
     const us_pose X_A = usi_geom_pose(c, t->geom_a, A);
     // What lies on a plane or the ground needs no pose of its own, and comes out the other way round.
     if (is_spine && ga->geom.kind == US_GEOM_HALF_SPACE) {
@@ -519,7 +519,7 @@ static void find_points(usi_contacts *c, const usi_contact_state *now, const usi
         is_wheel && usi_contact_terrain(&gb->geom, usi_v4_vec3(centre_of(gb, B)),
                                         usi_v4_vec3(axis_of(c, t->geom_b, B)), &ga->geom, &X_A, reach, &f);
     if (!is_turned) {
-        find_turn(B);
+        find_rotation(B);
         const us_pose X_B = usi_geom_pose(c, t->geom_b, B);
         // The closed forms are asked without copies of the poses, which would wait until these have left the
         // store queue.
@@ -553,8 +553,8 @@ static double reach_along(const usi_contacts *c, int32_t geom, const usi_collisi
 // it anew.
 static bool is_apart(const usi_contacts *c, const usi_touch *t, us_vec3 direction_A) {
     if (direction_A.x == 0 && direction_A.y == 0 && direction_A.z == 0) return false;
-    const usi_collision_body *A = &c->collide.collision_body[c->carrier_of[t->geom_a]],
-                             *B = &c->collide.collision_body[c->carrier_of[t->geom_b]];
+    const usi_collision_body *A = &c->collide.collision_body[c->body_of_geom[t->geom_a]],
+                             *B = &c->collide.collision_body[c->body_of_geom[t->geom_b]];
     usi_v4 d = usi_to_world(A, direction_A);
     double between =
         usi_v4_dot(d, A->p - B->p) - reach_along(c, t->geom_a, A, -d) - reach_along(c, t->geom_b, B, d);
@@ -566,8 +566,8 @@ static bool has_support(const usi_geom *g) { return g->geom.kind <= US_GEOM_CONV
 
 static us_vec3 find_apart(const usi_contacts *c, const usi_touch *t) {
     const usi_geom *ga = &c->model->geom[t->geom_a], *gb = &c->model->geom[t->geom_b];
-    const usi_collision_body *A = &c->collide.collision_body[c->carrier_of[t->geom_a]],
-                             *B = &c->collide.collision_body[c->carrier_of[t->geom_b]];
+    const usi_collision_body *A = &c->collide.collision_body[c->body_of_geom[t->geom_a]],
+                             *B = &c->collide.collision_body[c->body_of_geom[t->geom_b]];
     us_gap gap;
     if (!has_support(ga) || !has_support(gb) ||
         us_geom_distance(&ga->geom, usi_geom_pose(c, t->geom_a, A), &gb->geom, usi_geom_pose(c, t->geom_b, B),
@@ -601,7 +601,9 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
     const usi_touch *old = now->touch, *end = now->touch + now->n_touch[0];
     for (int32_t i = 0; i < c->collide.n_near; i++) {
         const usi_broad_pair *pair = &c->collide.near[i];
-        if (c->lone && m->geom[pair->a].tree + 1 != c->lone && m->geom[pair->b].tree + 1 != c->lone) continue;
+        if (c->only_tree && m->geom[pair->a].tree + 1 != c->only_tree &&
+            m->geom[pair->b].tree + 1 != c->only_tree)
+            continue;
         if (!boxes_overlap(&c->collide.box[pair->a], &c->collide.box[pair->b])) continue;
         // Both are sorted.
         const int64_t key = key_of_pair(pair);
@@ -618,15 +620,15 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
         t->reserved = 0;
         c->collide.may_press[c->collide.n_touch] = false;
         if (m->n_loose > 0 && is_held_back(c, now, t)) continue;
-        usi_collision_body *A = &c->collide.collision_body[c->carrier_of[t->geom_a]],
-                           *B = &c->collide.collision_body[c->carrier_of[t->geom_b]];
+        usi_collision_body *A = &c->collide.collision_body[c->body_of_geom[t->geom_a]],
+                           *B = &c->collide.collision_body[c->body_of_geom[t->geom_b]];
         // The world's shapes come first: the ground is A.
         if (m->geom[t->geom_a].is_soil || m->geom[t->geom_a].has_region) {
             t->material = usi_ground_material(c, now, t->geom_a, t->geom_b);
             if (m->material[t->material].is_soil) {
                 t->X_AB = relative(A, B);
                 bool is_same = before && before->material == t->material &&
-                               is_same_place(&before->X_AB, &t->X_AB, SAME_TURN);
+                               is_same_place(&before->X_AB, &t->X_AB, SAME_ANGLE);
                 if (is_same) t->X_AB = before->X_AB;
                 usi_soil_points(c, now, before && before->material == t->material ? before : NULL, t,
                                 is_same);
@@ -638,7 +640,7 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
         if (before) {
             us_pose X_AB = relative(A, B);
             if (is_same_place(&before->X_AB, &X_AB,
-                              m->geom[t->geom_b].is_round ? SAME_TURN_ROUND : SAME_TURN)) {
+                              m->geom[t->geom_b].is_round ? SAME_ANGLE_ROUND : SAME_ANGLE)) {
                 t->X_AB = before->X_AB;
                 usi_reuse_points(c, now, before, t);
                 c->collide.n_touch += t->n > 0;
@@ -672,10 +674,10 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
 
 void usi_contacts_reach(usi_contacts *c, const double *q, const double *v, double lead, double more,
                         us_aabb *out_box) {
-    const us_vec3 least = us_vec3_make(-INFINITY, -INFINITY, -INFINITY),
-                  most = us_vec3_make(INFINITY, INFINITY, INFINITY);
+    const us_vec3 min = us_vec3_make(-INFINITY, -INFINITY, -INFINITY),
+                  max = us_vec3_make(INFINITY, INFINITY, INFINITY);
     for (int32_t t = 0; t < c->model->n_tree; t++)
-        out_box[t] = (us_aabb){most, least};
+        out_box[t] = (us_aabb){max, min};
     find_frames(c, q, v, true);
     for (int32_t i = 0; i < c->n_collision_body; i++) {
         const usi_collision_body *k = &c->collide.collision_body[i];
@@ -684,10 +686,10 @@ void usi_contacts_reach(usi_contacts *c, const double *q, const double *v, doubl
         double speed = sqrt(usi_v4_dot(k->v, k->v)), spin = sqrt(usi_v4_dot(k->w, k->w));
         for (int32_t g = k->first_geom; g < k->end_geom; g++) {
             corners b = box_of(c, g, k, more + c->model->geom[g].margin + lead * (speed + spin * c->far[g]));
-            all->min = us_vec3_make(fmin(all->min.x, b.least[0]), fmin(all->min.y, b.least[1]),
-                                    fmin(all->min.z, b.least[2]));
-            all->max = us_vec3_make(fmax(all->max.x, b.greatest[0]), fmax(all->max.y, b.greatest[1]),
-                                    fmax(all->max.z, b.greatest[2]));
+            all->min = us_vec3_make(fmin(all->min.x, b.min[0]), fmin(all->min.y, b.min[1]),
+                                    fmin(all->min.z, b.min[2]));
+            all->max = us_vec3_make(fmax(all->max.x, b.max[0]), fmax(all->max.y, b.max[1]),
+                                    fmax(all->max.z, b.max[2]));
         }
     }
 }

@@ -17,7 +17,7 @@
 
 // ---------------------------------------------------------------- Coulomb's law
 
-// The greatest friction under a normal impulse, N s. Torsion and rolling have the same law with a lever, m,
+// The largest friction under a normal impulse, N s. Torsion and rolling have the same law with a lever, m,
 // in the place of mu, and their limits are N m s.
 static inline double usi_friction_limit(double mu, double normal) { return mu * normal; }
 
@@ -81,7 +81,7 @@ static inline usi_slip usi_slip_slope(double mu, double limit, double t1, double
 // impulse of its point, `before`.
 static inline double usi_friction_radius(const usi_block *k, double before) {
     if (k->law == USI_POINT) return usi_friction_limit(k->mu, k->g[0]);
-    return k->law == USI_TURN ? before : 0;
+    return k->law == USI_ROTATION ? before : 0;
 }
 
 // The impulse alone.
@@ -95,7 +95,7 @@ static inline void usi_law_impulse(const usi_block *k, const double u[3], bool i
             g[1] -= k->viscous * u[1];
             g[2] -= k->viscous * u[2];
         }
-    } else if (k->law == USI_TURN) {
+    } else if (k->law == USI_ROTATION) {
         g[0] = usi_clamp(y[0], usi_friction_limit(k->mu, k->radius));
         usi_circle(y + 1, usi_friction_limit(k->limit, k->radius), g + 1);
     } else {

@@ -28,7 +28,7 @@ struct usi_six;  // contact__sparse_kernel.h
 typedef struct usi_problem {
     usi_contacts *c;
     usi_island *s;
-    const usi_contact_input *push;
+    const usi_contact_input *in;
     bool has_moved;   // the iterate is not where the step starts
     bool is_exact;    // friction of the iterate's own normal impulses, otherwise of the lagged radii
     bool is_free;     // all units are free bodies: unit i is body i
@@ -80,7 +80,7 @@ static inline bool usi_coupling_in(const usi_problem *p, const usi_coupling *k) 
     return &p->c->islands.island[p->c->islands.tree[p->c->model->node[k->v[0]].tree].island] == p->s &&
            p->c->islands.tree[p->c->model->node[k->v[0]].tree].island >= 0;
 }
-static inline double usi_coupling_stiffness(const usi_problem *p) { return 1e6 * p->s->most_mass; }
+static inline double usi_coupling_stiffness(const usi_problem *p) { return 1e6 * p->s->max_mass; }
 
 static inline usi_v4 usi_origin_shift(const usi_problem *p, int32_t t) {
     return p->s->O - p->c->dyn->origin[t];

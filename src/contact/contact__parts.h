@@ -25,33 +25,33 @@ void usi_keep_place(const usi_contacts *c, int32_t point, const usi_contact_stat
 void usi_impact_start(usi_contacts *c, usi_island *s);
 bool usi_impact_again(usi_contacts *c, usi_island *s, const usi_contact_state *next);
 // newton.c
-void usi_newton(usi_contacts *c, usi_island *s, const usi_contact_input *push, int32_t thread);
+void usi_newton(usi_contacts *c, usi_island *s, const usi_contact_input *in, int32_t thread);
 // rigid_island.c: contacts that do not give; falls back on Newton's method. Bytes: what it wants of a
 // thread's work space.
 size_t usi_rigid_island_bytes(const us_model *m);
-void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_contact_input *push, int32_t thread);
+void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_contact_input *in, int32_t thread);
 // joints.c: of a tree in an island. Mass matrix (H; not of an island's only tree that branch.c takes) and its
 // diagonal (inertia), the impulse of all that does not depend on the velocity at the end of the step (push),
 // vel, and what acts on the joints (bounded_torque_now, joint_limit_now).
-void usi_tree_start(usi_contacts *c, const usi_contact_input *push, int32_t tree, bool wants_matrix);
+void usi_tree_start(usi_contacts *c, const usi_contact_input *in, int32_t tree, bool wants_matrix);
 // Impulse and slope of everything that acts on single joints, springs and dampers included, at velocities v:
 // added to `impulse` and `slope`.
 void usi_joint_rows(const usi_contacts *c, int32_t tree, const double *restrict v, double *restrict impulse,
                     double *restrict slope);
 // Joint velocities (vel) to the next state; efforts of drives.
-void usi_tree_finish(usi_contacts *c, const usi_contact_input *push, int32_t tree);
+void usi_tree_finish(usi_contacts *c, const usi_contact_input *in, int32_t tree);
 // free_bodies.c: momentum of the step of all islands' free bodies, before the islands are solved, and where
 // they end, after. Of one body: force and moment of the commands about its centre of mass; its end to the
 // state.
-void usi_free_start(usi_contacts *c, const usi_contact_input *push);
-void usi_free_finish(usi_contacts *c, const usi_contact_input *push);
-void usi_free_command(const usi_contacts *c, const usi_contact_input *push, const usi_collision_body *k,
+void usi_free_start(usi_contacts *c, const usi_contact_input *in);
+void usi_free_finish(usi_contacts *c, const usi_contact_input *in);
+void usi_free_command(const usi_contacts *c, const usi_contact_input *in, const usi_collision_body *k,
                       usi_v4 *out_force, usi_v4 *out_moment);
-static inline void usi_free_end(const usi_contacts *c, const usi_contact_input *push,
+static inline void usi_free_end(const usi_contacts *c, const usi_contact_input *in,
                                 const usi_collision_body *k, usi_v4 q, usi_v4 p, usi_v4 w, usi_v4 v) {
     const usi_tree *tree = &c->model->tree[k->tree];
     const usi_node *root = &c->model->node[tree->first];
-    double *out_q = push->out_q + root->q, *out_v = push->out_v + tree->first;
+    double *out_q = in->out_q + root->q, *out_v = in->out_v + tree->first;
     if (root->flags & USI_NODE_TURNED) {
         const us_pose X = us_pose_mul(us_pose_inverse(usi_node_rest(root)),
                                       (us_pose){{q[0], q[1], q[2], q[3]}, usi_v4_vec3(p)});
@@ -68,8 +68,8 @@ static inline void usi_free_end(const usi_contacts *c, const usi_contact_input *
     }
 }
 // fast/free_four.c: the same, four bodies at a time.
-void usi_free_four_start(usi_contacts *c, const usi_contact_input *push);
-void usi_free_four_finish(usi_contacts *c, const usi_contact_input *push);
+void usi_free_four_start(usi_contacts *c, const usi_contact_input *in);
+void usi_free_four_finish(usi_contacts *c, const usi_contact_input *in);
 
 static inline bool usi_is_fast(const usi_contacts *c, usi_contact_fast twin) { return (c->fast & twin) != 0; }
 

@@ -12,8 +12,8 @@ enum { MAX_NEWTON_BODIES = 24 };
 static const double MAX_MASS_RATIO = 100;
 // Couplings are put in one by one beside a tree's factors: with more than this, a full matrix is cheaper.
 enum { MAX_BRANCH_COUPLINGS = 4 };
-// How fast an overlap is pushed apart at most, m/s.
-static const double MAX_PUSH = 1;
+// How fast an overlap is separated at most, m/s.
+static const double MAX_SEPARATION = 1;
 // The same where a ground has regions: a wheel that comes from soil onto rock is as deep in the rock as it
 // was in the soil, and climbs out.
 static const double MAX_RISE = 0.1;
@@ -23,16 +23,16 @@ enum { MAX_LAYOUTS = 32 };
 
 // ---------------------------------------------------------------- life
 
-static void find_carriers(const us_model *m, int32_t *is_carrier) {
+static void mark_collision_bodies(const us_model *m, int32_t *is_collision_body) {
     for (int32_t g = 0; g < m->n_geom; g++) {
-        if (m->geom[g].node >= 0) is_carrier[m->geom[g].node] = 1;
+        if (m->geom[g].node >= 0) is_collision_body[m->geom[g].node] = 1;
     }
     for (int32_t l = 0; l < m->n_loop; l++) {
-        if (m->loop[l].node_a >= 0) is_carrier[m->loop[l].node_a] = 1;
-        if (m->loop[l].node_b >= 0) is_carrier[m->loop[l].node_b] = 1;
+        if (m->loop[l].node_a >= 0) is_collision_body[m->loop[l].node_a] = 1;
+        if (m->loop[l].node_b >= 0) is_collision_body[m->loop[l].node_b] = 1;
     }
     for (int32_t t = 0; t < m->n_tree; t++) {
-        if (m->tree[t].is_free_body) is_carrier[m->tree[t].end - 1] = 1;
+        if (m->tree[t].is_free_body) is_collision_body[m->tree[t].end - 1] = 1;
     }
 }
 
@@ -42,8 +42,8 @@ int32_t usi_contacts_fields(const usi_contacts *c, usi_field *out, int32_t cap, 
                  max_pair = (size_t)c->max_pair, n_tree = (size_t)m->n_tree,
                  max_contact = (size_t)c->max_contact, max_block = (size_t)c->max_block,
                  n_path = (size_t)m->n_path, n_pad = (size_t)m->n_pad, n_loose = (size_t)m->n_loose,
-                 n_node = (size_t)m->n_node, max_sunk = m->n_soil > 0 ? max_contact : 0,
-                 max_soil_here = m->n_soil_map > 0 ? max_sunk : 0;
+                 n_node = (size_t)m->n_node, max_soil_contact = m->n_soil > 0 ? max_contact : 0,
+                 max_soil_here = m->n_soil_map > 0 ? max_soil_contact : 0;
     size_t size = 0;
     int32_t n = 0;
     USI_COLLIDE_FIELDS(USI_FIELD_ROW)
@@ -69,7 +69,7 @@ static bool make_scratch(usi_contacts *c) {
 #define CARVE_ISLANDS(type, name, count, unit, about) CARVE(c->islands., type, name)
 #define CARVE_ROWS(type, name, count, unit, about) CARVE(c->rows., type, name)
 #define CARVE_SOLVE(type, name, count, unit, about) CARVE(c->solve., type, name)
-#define CARVE_JOINTS(type, name, count, unit, about) CARVE(c->, type, name)
+#define CARVE_JOINTS(type, name, count, unit, about) CARVE(c->joints., type, name)
     USI_COLLIDE_FIELDS(CARVE_COLLIDE)
     USI_ISLANDS_FIELDS(CARVE_ISLANDS)
     USI_ROWS_FIELDS(CARVE_ROWS)
@@ -122,7 +122,7 @@ static void invert_inertia(const usi_node *n, usi_v4 out[3]) {
         out[i] = usi_v4_set(a[i], b[i], c[i]) * inverse;
 }
 
-static double greatest_distance(const usi_geom *g) {
+static double max_distance(const usi_geom *g) {
     us_aabb b = us_geom_box(&g->geom, g->X_NG);
     us_vec3 far = us_vec3_make(fmax(fabs(b.min.x), fabs(b.max.x)), fmax(fabs(b.min.y), fabs(b.max.y)),
                                fmax(fabs(b.min.z), fabs(b.max.z)));
@@ -152,54 +152,55 @@ static bool fill_fixed(usi_contacts *c) {
     const us_model *m = c->model;
     int32_t *of_node =
         usi_arena_alloc(&c->fixed, (size_t)(m->n_node + 1) * sizeof *of_node, _Alignof(int32_t));
-    c->carrier_of = usi_arena_alloc(&c->fixed, (size_t)(m->n_geom + 1) * sizeof(int32_t), _Alignof(int32_t));
+    c->body_of_geom =
+        usi_arena_alloc(&c->fixed, (size_t)(m->n_geom + 1) * sizeof(int32_t), _Alignof(int32_t));
     c->far = usi_arena_alloc(&c->fixed, (size_t)(m->n_geom + 1) * sizeof(double), _Alignof(double));
     c->is_plain = usi_arena_alloc(&c->fixed, (size_t)(m->n_geom + 1) * sizeof(bool), _Alignof(bool));
     c->tree_mass = usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof(double), _Alignof(double));
-    c->carrier_start =
+    c->tree_body_start =
         usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof(int32_t), _Alignof(int32_t));
-    c->loop_carrier =
+    c->loop_body =
         usi_arena_alloc(&c->fixed, (size_t)(2 * m->n_loop + 1) * sizeof(int32_t), _Alignof(int32_t));
     c->inwards = usi_arena_alloc(&c->fixed, (size_t)(m->n_node + 1) * sizeof(int32_t), _Alignof(int32_t));
-    if (!of_node || !c->inwards || !c->carrier_of || !c->far || !c->is_plain || !c->tree_mass ||
-        !c->carrier_start || !c->loop_carrier)
+    if (!of_node || !c->inwards || !c->body_of_geom || !c->far || !c->is_plain || !c->tree_mass ||
+        !c->tree_body_start || !c->loop_body)
         return false;
     memset(of_node, 0, (size_t)(m->n_node + 1) * sizeof *of_node);
-    find_carriers(m, of_node);
+    mark_collision_bodies(m, of_node);
     c->n_collision_body = 1;
     for (int32_t i = 0; i < m->n_node; i++)
         c->n_collision_body += of_node[i];
-    c->fixed_carrier = usi_arena_alloc(&c->fixed, (size_t)c->n_collision_body * sizeof *c->fixed_carrier,
-                                       _Alignof(usi_collision_body));
-    if (!c->fixed_carrier) return false;
-    memset(c->fixed_carrier, 0, (size_t)c->n_collision_body * sizeof *c->fixed_carrier);
-    c->fixed_carrier[0].node = c->fixed_carrier[0].tree = -1;
+    c->fixed_body = usi_arena_alloc(&c->fixed, (size_t)c->n_collision_body * sizeof *c->fixed_body,
+                                    _Alignof(usi_collision_body));
+    if (!c->fixed_body) return false;
+    memset(c->fixed_body, 0, (size_t)c->n_collision_body * sizeof *c->fixed_body);
+    c->fixed_body[0].node = c->fixed_body[0].tree = -1;
     int32_t n = 1, t = 0;
     for (int32_t i = 0; i < m->n_node; i++) {
         while (t <= m->node[i].tree)
-            c->carrier_start[t++] = n;
+            c->tree_body_start[t++] = n;
         if (!of_node[i]) continue;
-        c->fixed_carrier[n].node = i;
-        c->fixed_carrier[n].tree = m->node[i].tree;
+        c->fixed_body[n].node = i;
+        c->fixed_body[n].tree = m->node[i].tree;
         of_node[i] = n++;
     }
     while (t <= m->n_tree)
-        c->carrier_start[t++] = n;
+        c->tree_body_start[t++] = n;
     for (int32_t g = 0, k = 0; k < c->n_collision_body; k++) {
-        c->fixed_carrier[k].first_geom = g;
-        while (g < m->n_geom && m->geom[g].node == c->fixed_carrier[k].node)
-            c->carrier_of[g++] = k;
-        c->fixed_carrier[k].end_geom = g;
+        c->fixed_body[k].first_geom = g;
+        while (g < m->n_geom && m->geom[g].node == c->fixed_body[k].node)
+            c->body_of_geom[g++] = k;
+        c->fixed_body[k].end_geom = g;
     }
     for (int32_t g = 0; g < m->n_geom; g++) {
         us_quat q = m->geom[g].X_NG.q;
         c->is_plain[g] = q.x == 0 && q.y == 0 && q.z == 0;
-        c->far[g] = greatest_distance(&m->geom[g]);
+        c->far[g] = max_distance(&m->geom[g]);
     }
     order_inwards(c);
     for (int32_t l = 0; l < m->n_loop; l++) {
-        c->loop_carrier[2 * l] = m->loop[l].node_a < 0 ? 0 : of_node[m->loop[l].node_a];
-        c->loop_carrier[2 * l + 1] = m->loop[l].node_b < 0 ? 0 : of_node[m->loop[l].node_b];
+        c->loop_body[2 * l] = m->loop[l].node_a < 0 ? 0 : of_node[m->loop[l].node_a];
+        c->loop_body[2 * l + 1] = m->loop[l].node_b < 0 ? 0 : of_node[m->loop[l].node_b];
     }
     c->inv_inertia =
         usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof *c->inv_inertia, _Alignof(usi_v4));
@@ -248,10 +249,10 @@ static size_t work_bytes(const us_model *m) {
         }
     }
     if (free_bodies > MAX_NEWTON_BODIES && trees == 0) free_bodies = MAX_NEWTON_BODIES;
-    size_t sum = n + 8 * free_bodies, most = (size_t)1 << 27;
+    size_t sum = n + 8 * free_bodies, max = (size_t)1 << 27;
     size_t bytes = sum * sum * 3 * sizeof(double) + (trees + free_bodies) * (trees + free_bodies) * 64 +
                    ((size_t)1 << 20);
-    return bytes < most ? bytes : most;
+    return bytes < max ? bytes : max;
 }
 
 // Room for the matrices of islands of several free bodies.
@@ -286,8 +287,8 @@ us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, co
     c->n_geom = m->n_geom;
     c->islands.n_grouped = -1;
     c->max_contact = m->max_contact;
-    int64_t all = (int64_t)m->n_geom * (m->n_geom - 1) / 2, most = 64 + 4 * (int64_t)m->max_contact;
-    c->max_pair = (int32_t)(all < most ? all : most) + 1;
+    int64_t all = (int64_t)m->n_geom * (m->n_geom - 1) / 2, max = 64 + 4 * (int64_t)m->max_contact;
+    c->max_pair = (int32_t)(all < max ? all : max) + 1;
     c->max_block = usi_blocks_of_point(m) * c->max_contact + 2 * m->n_loop;
     us_status status = fill_fixed(c) && make_scratch(c) && usi_rows_create(c) ? US_OK : US_ERR_MEMORY;
     if (!status) status = make_broad(c);
@@ -398,7 +399,7 @@ static usi_island_kind kind_of(const usi_contacts *c, const usi_island *s) {
         all_free = all_free && m->tree[c->islands.members[s->first_tree + i]].is_free_body;
     if (m->solver == USI_SOLVER_RIGID_DIRECT || m->solver == USI_SOLVER_RIGID_ITERATIVE)
         return USI_ISLAND_RIGID;
-    bool can_sweep = all_free && s->most_mass <= MAX_MASS_RATIO * s->least_mass;
+    bool can_sweep = all_free && s->max_mass <= MAX_MASS_RATIO * s->min_mass;
     if (can_sweep && (m->solver == USI_SOLVER_GAUSS_SEIDEL || s->n_tree > MAX_NEWTON_BODIES))
         return USI_ISLAND_GAUSS_SEIDEL;
     if (s->n_tree > 1 || all_free || m->n_loop > 0 ||
@@ -420,8 +421,8 @@ static usi_island_kind kind_of(const usi_contacts *c, const usi_island *s) {
 // is much slower.
 static void clear_island(usi_island *s) {
     s->n_tree = s->n_body = s->n_block = s->n_point = 0;
-    s->load = s->most_mass = 0;
-    s->least_mass = INFINITY;
+    s->load = s->max_mass = 0;
+    s->min_mass = INFINITY;
 }
 
 // Islands follow from which shapes touch, and at how many points: as long as these are the same, the last
@@ -464,10 +465,10 @@ static void find_groups(usi_contacts *c) {
         usi_island *s = &c->islands.island[c->islands.tree[t].island];
         double mass = c->tree_mass[t];
         s->n_tree++;
-        s->n_body += c->carrier_start[t + 1] - c->carrier_start[t];
+        s->n_body += c->tree_body_start[t + 1] - c->tree_body_start[t];
         s->load += mass * g;
-        s->least_mass = mass < s->least_mass ? mass : s->least_mass;
-        s->most_mass = mass > s->most_mass ? mass : s->most_mass;
+        s->min_mass = mass < s->min_mass ? mass : s->min_mass;
+        s->max_mass = mass > s->max_mass ? mass : s->max_mass;
     }
     for (int32_t i = 0; i < c->collide.n_touch; i++) {
         const int32_t island = c->islands.tree[c->islands.touch_tree[i]].island;
@@ -500,7 +501,7 @@ static void find_groups(usi_contacts *c) {
         if (c->islands.tree[t].island < 0) continue;
         usi_island *s = &c->islands.island[c->islands.tree[t].island];
         c->islands.members[s->first_tree + s->n_tree++] = t;
-        for (int32_t k = c->carrier_start[t]; k < c->carrier_start[t + 1]; k++)
+        for (int32_t k = c->tree_body_start[t]; k < c->tree_body_start[t + 1]; k++)
             c->islands.collision_body_of[s->first_body + s->n_body++] = k;
     }
     for (int32_t i = 0; i < c->collide.n_touch; i++) {
@@ -513,7 +514,7 @@ static void find_groups(usi_contacts *c) {
                 order[k] = t->first + k;
             s->n_point += t->n;
         }
-        int32_t a = c->carrier_of[t->geom_a], b = c->carrier_of[t->geom_b];
+        int32_t a = c->body_of_geom[t->geom_a], b = c->body_of_geom[t->geom_b];
         c->islands.grouped[i] = (usi_grouped){
             .geom_a = t->geom_a,
             .geom_b = t->geom_b,
@@ -523,7 +524,7 @@ static void find_groups(usi_contacts *c) {
             .collision_body_b = b,
             .material_b = m->geom[t->geom_b].material,
             .mass = reduced_mass(c, &c->collide.collision_body[a], &c->collide.collision_body[b]),
-            .push = m->geom[t->geom_a].has_region ? MAX_RISE : MAX_PUSH};
+            .separation = m->geom[t->geom_a].has_region ? MAX_RISE : MAX_SEPARATION};
     }
     c->islands.n_grouped = c->pushed ? -1 : c->collide.n_touch;
     for (int32_t i = 0; i < c->islands.n_island; i++)
@@ -553,7 +554,7 @@ typedef struct solve_context {
     usi_contacts *c;
     const usi_contact_state *now;
     usi_contact_state *next;
-    const usi_contact_input *push;
+    const usi_contact_input *in;
 } solve_context;
 
 static void sweep(usi_contacts *c, usi_island *s, int32_t thread) {
@@ -577,16 +578,16 @@ static void sweep(usi_contacts *c, usi_island *s, int32_t thread) {
     }
 }
 
-static void solve_rows(usi_contacts *c, usi_island *s, const usi_contact_input *push, int32_t thread) {
+static void solve_rows(usi_contacts *c, usi_island *s, const usi_contact_input *in, int32_t thread) {
     switch ((usi_island_kind)s->kind) {
     case USI_ISLAND_GAUSS_SEIDEL:
         sweep(c, s, thread);
         break;
     case USI_ISLAND_RIGID:
-        usi_rigid_island(c, s, push, thread);
+        usi_rigid_island(c, s, in, thread);
         break;
     default:
-        usi_newton(c, s, push, thread);
+        usi_newton(c, s, in, thread);
         break;
     }
 }
@@ -639,7 +640,7 @@ static void solve_one(void *context, int32_t i, int32_t thread) {
         }
         if (s->n_impact > 0) usi_impact_start(c, s);
         do
-            solve_rows(c, s, x->push, thread);
+            solve_rows(c, s, x->in, thread);
         while (s->n_impact > 0 && usi_impact_again(c, s, x->next));
     } while (s->n_skipped > 0 && !s->failed && find_missed(c, s));
     usi_keep_rows(c, s, x->now, x->next);
@@ -647,12 +648,12 @@ static void solve_one(void *context, int32_t i, int32_t thread) {
 
 // Adds an impulse along a block's rows to a ghost's link: about O as forces F and moments N, at the link's
 // origin N - (p - O) x F.
-static void push_ghost(const usi_contacts *c, const usi_island *s, const usi_block *k, int32_t geom,
-                       double sign, us_wrench *out_wrench, bool *out_is_touched) {
+static void add_ghost_wrench(const usi_contacts *c, const usi_island *s, const usi_block *k, int32_t geom,
+                             double sign, us_wrench *out_wrench, bool *out_is_touched) {
     const us_model *m = c->model;
     const usi_geom *g = &m->geom[geom];
     if (g->tree < 0 || c->ghost[g->tree] == USI_OWN) return;
-    const usi_collision_body *collision_body = &c->collide.collision_body[c->carrier_of[geom]];
+    const usi_collision_body *collision_body = &c->collide.collision_body[c->body_of_geom[geom]];
     usi_v4 f = usi_v4_zero(), n = f,
            at = collision_body->p + usi_to_world(collision_body, m->body[g->body].X_NB.p) - s->O;
     for (int j = 0; j < k->n; j++) {
@@ -666,7 +667,7 @@ static void push_ghost(const usi_contacts *c, const usi_island *s, const usi_blo
     w->n = us_vec3_add(w->n, usi_v4_vec3(n - usi_v4_cross(at, f)));
 }
 
-void usi_contacts_pushes(const usi_contacts *c, us_wrench *out_wrench, bool *out_is_touched) {
+void usi_contacts_wrenches(const usi_contacts *c, us_wrench *out_wrench, bool *out_is_touched) {
     for (int32_t i = 0; i < c->islands.n_island; i++) {
         const usi_island *s = &c->islands.island[i];
         for (int32_t b = s->first_block; b < s->first_block + s->n_block; b++) {
@@ -677,21 +678,21 @@ void usi_contacts_pushes(const usi_contacts *c, us_wrench *out_wrench, bool *out
             // What a ghost gets from the ground and from itself its owner knows better.
             if (tree_a < 0 || tree_b < 0 || (c->ghost[tree_a] == USI_OWN) == (c->ghost[tree_b] == USI_OWN))
                 continue;
-            push_ghost(c, s, k, t->geom_a, 1, out_wrench, out_is_touched);
-            push_ghost(c, s, k, t->geom_b, -1, out_wrench, out_is_touched);
+            add_ghost_wrench(c, s, k, t->geom_a, 1, out_wrench, out_is_touched);
+            add_ghost_wrench(c, s, k, t->geom_b, -1, out_wrench, out_is_touched);
         }
     }
 }
 
 bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contact_state *next,
-                       const usi_contact_input *push) {
+                       const usi_contact_input *in) {
     next->n_touch[0] = c->collide.n_touch;
     next->n_anchor[0] = c->collide.n_point;
     if (c->collide.n_touch)
         memcpy(next->touch, c->collide.touch_now, (size_t)c->collide.n_touch * sizeof *next->touch);
-    solve_context x = {c, now, next, push};
-    c->actuation = push->actuation;
-    usi_free_start(c, push);
+    solve_context x = {c, now, next, in};
+    c->actuation = in->actuation;
+    usi_free_start(c, in);
     usi_rows_start(c);
     usi_pool_run(c->pool, c->islands.n_island, 1, solve_one, &x);
     // Pairs that are near each other, and in no island.
@@ -700,7 +701,7 @@ bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contac
         for (int32_t k = 0; k < t->n && c->islands.tree[c->islands.touch_tree[i]].island < 0; k++)
             usi_keep_place(c, t->first + k, now, next);
     }
-    usi_free_finish(c, push);
+    usi_free_finish(c, in);
     bool ok = true;
     for (int32_t i = 0; i < c->islands.n_island; i++) {
         ok = ok && !c->islands.island[i].failed;
