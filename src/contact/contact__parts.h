@@ -9,6 +9,15 @@
 us_pose usi_geom_pose(const usi_contacts *c, int32_t geom, const usi_collision_body *k);
 usi_point_now *usi_next_point(usi_contacts *c);
 void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t);
+static inline int32_t usi_tree_of_geom(const usi_contacts *c, int32_t geom) {
+    return c->model->geom[geom].tree;
+}
+
+// island.c: by which method an island is solved. Islands of more free bodies than USI_MAX_NEWTON_BODIES are
+// swept.
+enum { USI_MAX_NEWTON_BODIES = 24 };
+usi_island_kind usi_kind_of_island(const usi_contacts *c, const usi_island *s);
+
 // rows.c: the blocks of one island; after the solve what its points keep, and which of its free bodies no
 // contact acts on (is_released).
 bool usi_rows_create(usi_contacts *c);
