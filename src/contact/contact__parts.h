@@ -4,8 +4,8 @@
 
 #include "contact/contact_world.h"
 
-// collide.c: where a shape is; a new point of the step, NULL when there is no room; the last step's points of
-// a pair.
+// collision_frames.c: where a shape is. collide.c: a new point of the step, NULL when there is no room; the
+// last step's points of a pair.
 us_pose usi_geom_pose(const usi_contacts *c, int32_t geom, const usi_collision_body *k);
 usi_point_now *usi_next_point(usi_contacts *c);
 void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t);
