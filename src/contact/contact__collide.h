@@ -67,4 +67,9 @@ void usi_find_frames(usi_contacts *c, const double *q, const double *v, bool wan
 void usi_find_boxes(usi_contacts *c);
 us_status usi_find_near(usi_contacts *c);
 
+// fast/apart.c: whether the direction in which the pair was last seen apart, in the axes of A, still shows
+// them so; that direction, 0 where none is known.
+bool usi_is_apart(const usi_contacts *c, const usi_touch *t, us_vec3 direction_A);
+us_vec3 usi_find_apart(const usi_contacts *c, const usi_touch *t);
+
 #endif

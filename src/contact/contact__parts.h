@@ -17,6 +17,8 @@ static inline int32_t usi_tree_of_geom(const usi_contacts *c, int32_t geom) {
 // swept.
 enum { USI_MAX_NEWTON_BODIES = 24 };
 usi_island_kind usi_kind_of_island(const usi_contacts *c, const usi_island *s);
+// fast/kept_islands.c: whether the islands of the last step are those of this one.
+bool usi_islands_hold(const usi_contacts *c);
 
 // rows.c: the blocks of one island; after the solve what its points keep, and which of its free bodies no
 // contact acts on (is_released).

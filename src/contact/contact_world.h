@@ -1,13 +1,16 @@
 // Contact in a world that steps: which shapes touch, what they remember, and the velocities at the end of the
 // step.
 //
-//     collide     frames of all links with shapes; boxes; pairs; contact points with what they remember
-//     (collide.c)
-//                 and before that the ground under the boxes, where it is paged in (residency.c)
-//     islands     trees that hang together through contacts (island.c) rows        points to blocks, by the
-//     interaction models                                            (rows.c) solve       Newton (newton.c),
-//     Gauss-Seidel, or rigid (rigid_island.c), island by island, in any order, on any thread remember    what
-//     the points keep for the next step                                                 (rows.c)
+//     collide    frames of all links with shapes (collision_frames.c); ground under the boxes, where it is
+//     paged in
+//                (residency.c); boxes and near pairs (near_pairs.c); points with what they remember
+//                (collide.c)
+//     islands    trees that hang together through contacts (island.c)
+//     rows       points to blocks, by the interaction models (rows.c)
+//     solve      island by island, in any order, on any thread (solve_islands.c): Newton (newton.c),
+//     Gauss-Seidel
+//                (gauss_seidel.c), or rigid (rigid_island.c)
+//     remember   what the points keep for the next step (rows.c)
 #ifndef USI_CONTACT_CONTACT_WORLD_H
 #define USI_CONTACT_CONTACT_WORLD_H
 
@@ -42,7 +45,7 @@ typedef struct usi_anchor {
     double memory[US_TOUCH_MEMORY];  // of the interaction model
     double stiffness, damping;       // N/m, N s/m: of the tangential spring
     int32_t is_sliding;
-    int32_t is_kept;  // the step kept the velocities of the one before: they balanced
+    int32_t is_kept;  // the step kept the velocities of the one before: their residual was small
 } usi_anchor;
 
 // X(type, name, count, unit, about): fields of the state.
@@ -260,16 +263,16 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
 // rows.c. Reads points, islands, and the anchors of the state. The solvers write g, radius and press.
 #define USI_ROWS_FIELDS(X) X(usi_block, block, max_block, "", "rows of the islands")
 
-// free.c, newton.c, matrix.c, branch.c, gauss_seidel.c, rigid_island.c, impact.c. Reads rows, islands and
-// links. What comes out of it is in body, u, and in g of the rows. To remember it rows.c reads all, and
-// writes the state alone.
-#define USI_SOLVE_FIELDS(X)                                                     \
-    X(usi_free, body, n_collision_body + n_tree, "", "bodies of the islands")   \
-    X(double, u, 3 * max_block, "m/s", "velocities of the rows")                \
-    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")  \
-    X(usi_branch, branch, n_node, "", "factors of a tree's matrix")             \
-    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                 \
-    X(double, residual, n_pad, "N m s", "what is left of the momentum balance") \
+// free_bodies.c, newton.c, matrix.c, fast/branch.c, gauss_seidel.c, rigid_island.c, impact.c. Reads rows,
+// islands and links. What comes out of it is in body, u, and in g of the rows. To remember it rows.c reads
+// all, and writes the state alone.
+#define USI_SOLVE_FIELDS(X)                                                    \
+    X(usi_free, body, n_collision_body + n_tree, "", "bodies of the islands")  \
+    X(double, u, 3 * max_block, "m/s", "velocities of the rows")               \
+    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step") \
+    X(usi_branch, branch, n_node, "", "factors of a tree's matrix")            \
+    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                \
+    X(double, residual, n_pad, "N m s", "what is left of the momenta")         \
     X(double, delta, n_pad, "rad/s", "change of the joint velocities")
 
 // joints.c, for the solve. Reads q, v, commands.
@@ -314,15 +317,16 @@ typedef struct usi_joints_scratch {
 // Fast twins of plain code, and what is kept from step to step: each can be switched off, and gives the same
 // results to rounding (tests/unit/test_contact_fast.c). docs/contact.md says what each pays.
 typedef enum usi_contact_fast {
-    USI_FAST_FREE = 1 << 0,     // free bodies four at a time: fast/free_four.c
-    USI_FAST_BRANCH = 1 << 1,   // one tree on the world joint by joint, fast/branch.c, not as a full matrix
-    USI_FAST_LAYOUT = 1 << 2,   // structures of sparse matrices are kept
-    USI_FAST_ISLANDS = 1 << 3,  // islands are kept while the same pairs touch
-    USI_FAST_SKIP = 1 << 4,     // the solve begins without the points that cannot press
-    USI_FAST_POSES = 1 << 5,    // what lies on planes and height fields without its pose
-    USI_FAST_BOXES = 1 << 6,    // no boxes for shapes that are near nothing
-    USI_FAST_APART = 1 << 7,    // directions along which pairs are apart are kept
-    USI_FAST_PAIR = 1 << 8,     // the rows of pairs of the same materials, masses and loads are alike
+    USI_FAST_FREE = 1 << 0,     // fast/free_four.c: free bodies four at a time
+    USI_FAST_BRANCH = 1 << 1,   // fast/branch.c: one tree on the world joint by joint, not as a full matrix
+    USI_FAST_LAYOUT = 1 << 2,   // matrix.c, make_sparse: structures of sparse matrices are kept
+    USI_FAST_ISLANDS = 1 << 3,  // fast/kept_islands.c: islands are kept while the same pairs touch
+    USI_FAST_SKIP = 1 << 4,     // rows.c, usi_make_rows: the solve begins without points that cannot press
+    USI_FAST_POSES =
+        1 << 5,  // collide.c, find_points: what lies on planes and height fields without its pose
+    USI_FAST_BOXES = 1 << 6,  // near_pairs.c, has_stayed: no boxes for shapes that are near nothing
+    USI_FAST_APART = 1 << 7,  // fast/apart.c: directions along which pairs are apart are kept
+    USI_FAST_PAIR = 1 << 8,   // rows.c, start_pair: rows of pairs of the same materials, masses and loads
     USI_FAST_ALL = (1 << 9) - 1
 } usi_contact_fast;
 

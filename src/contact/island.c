@@ -96,21 +96,6 @@ static void clear_island(usi_island *s) {
     s->min_mass = INFINITY;
 }
 
-// Islands follow from which shapes touch, and at how many points: as long as these are the same, the last
-// ones hold.
-static bool are_kept(usi_contacts *c) {
-    if (!usi_is_fast(c, USI_FAST_ISLANDS) || c->pushed || c->islands.n_grouped != c->collide.n_touch)
-        return false;
-    for (int32_t i = 0; i < c->collide.n_touch; i++) {
-        const usi_touch *t = &c->collide.touch_now[i];
-        const usi_grouped *g = &c->islands.grouped[i];
-        if ((t->geom_a ^ g->geom_a) | (t->geom_b ^ g->geom_b) | (t->n ^ g->n) |
-            (c->collide.may_press[i] ^ g->may_press))
-            return false;
-    }
-    return true;
-}
-
 static double mass_of(const usi_contacts *c, const usi_collision_body *k) {
     return k->node < 0 ? INFINITY : c->tree_mass[k->tree];
 }
@@ -203,7 +188,7 @@ static void find_groups(usi_contacts *c) {
 }
 
 void usi_find_islands(usi_contacts *c) {
-    if (!are_kept(c)) find_groups(c);
+    if (!usi_is_fast(c, USI_FAST_ISLANDS) || !usi_islands_hold(c)) find_groups(c);
     for (int32_t i = 0; i < c->islands.n_island; i++) {
         usi_island *s = &c->islands.island[i];
         s->n_iteration = s->refused = s->n_impact = s->round = 0;
