@@ -176,70 +176,87 @@ static const cli_option *find_rest(const cli_option *options, int32_t n_option) 
     return NULL;
 }
 
+// What is read of a command line.
+typedef struct parser {
+    const cli_command *command;
+    const cli_option *options, *rest;  // rest: the option that takes further operands, or NULL
+    int32_t n_option;
+    const char *operand;
+    bool is_seen[64];
+    char element[64], remedy[192];
+} parser;
+
+static int take_operand(parser *p, const char *text) {
+    const cli_command *command = p->command;
+    if (!command->operand)
+        return cli_fail(CLI_BAD_INPUT, p->element, p->remedy, "takes no file, but \"%s\" is given", text);
+    if (p->operand && p->rest) return store(command, p->rest, text);
+    if (p->operand)
+        return cli_fail(CLI_BAD_INPUT, p->element, p->remedy, "takes one %s, but \"%s\" and \"%s\" are given",
+                        command->operand, p->operand, text);
+    p->operand = text;
+    return CLI_GO_ON;
+}
+
+// The option argv[*at], with its value behind '=' or in the next argument, to which *at moves.
+static int take_option(parser *p, int argc, char **argv, int *at) {
+    const char *text = argv[*at], *name = text[1] == '-' ? text + 2 : text, *equals = strchr(text, '=');
+    size_t length = equals ? (size_t)(equals - name) : strlen(name);
+    const cli_option *option =
+        name[0] == '-' && name != text ? NULL : find_option(p->options, p->n_option, name, length);
+    if (!option) return fail_option(p->command, p->options, p->n_option, text);
+
+    // Value.
+    const char *value = equals ? equals + 1 : NULL;
+    if (option->kind == CLI_FLAG) {
+        if (value)
+            return cli_fail(CLI_BAD_INPUT, p->element, p->remedy, "%s%s takes no value", dashes(option),
+                            option->name);
+    } else if (!value) {
+        if (*at + 1 >= argc || strncmp(argv[*at + 1], "--", 2) == 0)
+            return cli_fail(CLI_BAD_INPUT, p->element, p->remedy, "%s%s needs a value: %s", dashes(option),
+                            option->name, option->value);
+        value = argv[++*at];
+    }
+
+    // Once, unless it is a list.
+    int32_t index = (int32_t)(option - p->options);
+    if (option->kind != CLI_LIST && index < 64) {
+        if (p->is_seen[index])
+            return cli_fail(CLI_BAD_INPUT, p->element, "give it once", "%s%s is given twice", dashes(option),
+                            option->name);
+        p->is_seen[index] = true;
+    }
+    return store(p->command, option, value);
+}
+
 int cli_parse(const cli_command *command, const cli_option *options, int32_t n_option, int argc, char **argv,
               const char **out_operand) {
-    char element[64], remedy[192];
-    snprintf(element, sizeof element, "understudy %s", command->name);
-    snprintf(remedy, sizeof remedy, "\"understudy %s --help\" says how it is used", command->name);
-    // Help wins over everything else on the line, also over what is wrong with it.
+    parser p = {.command = command, .options = options, .n_option = n_option};
+    p.rest = find_rest(options, n_option);
+    snprintf(p.element, sizeof p.element, "understudy %s", command->name);
+    snprintf(p.remedy, sizeof p.remedy, "\"understudy %s --help\" says how it is used", command->name);
+    // Help comes before everything else on the line, also before its errors.
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_help(command, options, n_option);
             return CLI_OK;
         }
     }
-    const char *operand = NULL;
-    const cli_option *rest = find_rest(options, n_option);
-    bool is_seen[64] = {false}, only_operands = false;
+    bool only_operands = false;
     for (int i = 1; i < argc; i++) {
         const char *text = argv[i];
-        if (!only_operands && strcmp(text, "--") == 0) {
+        int code = CLI_GO_ON;
+        if (!only_operands && strcmp(text, "--") == 0)
             only_operands = true;
-            continue;
-        }
-        if (only_operands || text[0] != '-' || text[1] == 0) {
-            if (!command->operand)
-                return cli_fail(CLI_BAD_INPUT, element, remedy, "takes no file, but \"%s\" is given", text);
-            if (operand && rest) {
-                int code = store(command, rest, text);
-                if (code != CLI_GO_ON) return code;
-                continue;
-            }
-            if (operand)
-                return cli_fail(CLI_BAD_INPUT, element, remedy,
-                                "takes one %s, but \"%s\" and \"%s\" are given", command->operand, operand,
-                                text);
-            operand = text;
-            continue;
-        }
-        const char *name = text[1] == '-' ? text + 2 : text, *equals = strchr(text, '=');
-        size_t length = equals ? (size_t)(equals - name) : strlen(name);
-        const cli_option *option =
-            name[0] == '-' && name != text ? NULL : find_option(options, n_option, name, length);
-        if (!option) return fail_option(command, options, n_option, text);
-        const char *value = equals ? equals + 1 : NULL;
-        if (option->kind == CLI_FLAG) {
-            if (value)
-                return cli_fail(CLI_BAD_INPUT, element, remedy, "%s%s takes no value", dashes(option),
-                                option->name);
-        } else if (!value) {
-            if (i + 1 >= argc || strncmp(argv[i + 1], "--", 2) == 0)
-                return cli_fail(CLI_BAD_INPUT, element, remedy, "%s%s needs a value: %s", dashes(option),
-                                option->name, option->value);
-            value = argv[++i];
-        }
-        int32_t index = (int32_t)(option - options);
-        if (option->kind != CLI_LIST && index < 64) {
-            if (is_seen[index])
-                return cli_fail(CLI_BAD_INPUT, element, "give it once", "%s%s is given twice", dashes(option),
-                                option->name);
-            is_seen[index] = true;
-        }
-        int code = store(command, option, value);
+        else if (only_operands || text[0] != '-' || text[1] == 0)
+            code = take_operand(&p, text);
+        else
+            code = take_option(&p, argc, argv, &i);
         if (code != CLI_GO_ON) return code;
     }
-    if (!operand && command->needs_operand)
-        return cli_fail(CLI_BAD_INPUT, element, remedy, "needs a %s", command->operand);
-    *out_operand = operand;
+    if (!p.operand && command->needs_operand)
+        return cli_fail(CLI_BAD_INPUT, p.element, p.remedy, "needs a %s", command->operand);
+    *out_operand = p.operand;
     return CLI_GO_ON;
 }

@@ -164,15 +164,20 @@ static void print_joint(const us_spec *spec, int32_t j, int32_t depth) {
     putchar('\n');
 }
 
-static void print_shape(const us_shape_def *shape, int32_t depth, bool is_part) {
-    indent(depth);
-    printf("%s %s",
-           is_part                                   ? "part"
-           : shape->is_visual && shape->is_collision ? "visual and collision"
-           : shape->is_visual                        ? "visual"
-           : shape->is_collision                     ? "collision"
-                                                     : "unused",
-           us_shape_kind_name(shape->kind));
+static void print_mesh(const us_shape_def *shape) {
+    const double *s = shape->size;
+    us_vec3 d = us_vec3_sub(shape->box_max, shape->box_min);
+    printf(" %s", shape->mesh_uri ? shape->mesh_uri : shape->mesh ? shape->mesh : "");
+    if (s[0] != 1 || s[1] != 1 || s[2] != 1) printf(", scale (%.6g, %.6g, %.6g)", s[0], s[1], s[2]);
+    if (shape->n_triangle > 0) {
+        printf(", %d triangles, %.4g x %.4g x %.4g m%s", (int)shape->n_triangle, d.x, d.y, d.z,
+               shape->is_closed ? ", closed" : "");
+    } else {
+        printf(", not read");
+    }
+}
+
+static void print_size(const us_shape_def *shape) {
     const double *s = shape->size;
     switch (shape->kind) {
     case US_SHAPE_BOX:
@@ -186,18 +191,9 @@ static void print_shape(const us_shape_def *shape, int32_t depth, bool is_part) 
     case US_SHAPE_CAPSULE:
         printf(" radius %.6g m, length %.6g m", s[0], s[1]);
         break;
-    case US_SHAPE_MESH: {
-        us_vec3 d = us_vec3_sub(shape->box_max, shape->box_min);
-        printf(" %s", shape->mesh_uri ? shape->mesh_uri : shape->mesh ? shape->mesh : "");
-        if (s[0] != 1 || s[1] != 1 || s[2] != 1) printf(", scale (%.6g, %.6g, %.6g)", s[0], s[1], s[2]);
-        if (shape->n_triangle > 0) {
-            printf(", %d triangles, %.4g x %.4g x %.4g m%s", (int)shape->n_triangle, d.x, d.y, d.z,
-                   shape->is_closed ? ", closed" : "");
-        } else {
-            printf(", not read");
-        }
+    case US_SHAPE_MESH:
+        print_mesh(shape);
         break;
-    }
     case US_SHAPE_LOZENGE:
         printf(" %.6g x %.6g m, radius %.6g m", s[0], s[1], s[2]);
         break;
@@ -226,6 +222,19 @@ static void print_shape(const us_shape_def *shape, int32_t depth, bool is_part) 
     case US_SHAPE_COUNT:
         break;
     }
+}
+
+static const char *shape_use(const us_shape_def *shape, bool is_part) {
+    if (is_part) return "part";
+    if (shape->is_visual && shape->is_collision) return "visual and collision";
+    if (shape->is_visual) return "visual";
+    return shape->is_collision ? "collision" : "unused";
+}
+
+static void print_shape(const us_shape_def *shape, int32_t depth, bool is_part) {
+    indent(depth);
+    printf("%s %s", shape_use(shape, is_part), us_shape_kind_name(shape->kind));
+    print_size(shape);
     print_pose(shape->X_BG);
     if (shape->name) printf(", \"%s\"", shape->name);
     if (shape->surface) printf(", surface %s", shape->surface);
@@ -575,11 +584,9 @@ static void json_materials(cli_json *json, const us_spec *spec) {
     cli_json_end(json);
 }
 
-static void json_rest(cli_json *json, const us_spec *spec) {
-    us_spec_counts n = us_spec_get_counts(spec);
-    json_materials(json, spec);
+static void json_drives(cli_json *json, const us_spec *spec, int32_t n) {
     cli_json_begin(json, "drives", '[');
-    for (int32_t i = 0; i < n.n_drive; i++) {
+    for (int32_t i = 0; i < n; i++) {
         const us_drive_def *d = us_spec_view_drive(spec, i);
         cli_json_begin_short(json, NULL, '{');
         cli_json_text(json, "name", d->name);
@@ -591,8 +598,11 @@ static void json_rest(cli_json *json, const us_spec *spec) {
         cli_json_end(json);
     }
     cli_json_end(json);
+}
+
+static void json_couplings(cli_json *json, const us_spec *spec, int32_t n) {
     cli_json_begin(json, "couplings", '[');
-    for (int32_t i = 0; i < n.n_coupling; i++) {
+    for (int32_t i = 0; i < n; i++) {
         const us_coupling_def *c = us_spec_view_coupling(spec, i);
         cli_json_begin_short(json, NULL, '{');
         cli_json_text(json, "name", c->name);
@@ -609,8 +619,11 @@ static void json_rest(cli_json *json, const us_spec *spec) {
         cli_json_end(json);
     }
     cli_json_end(json);
+}
+
+static void json_loops(cli_json *json, const us_spec *spec, int32_t n) {
     cli_json_begin(json, "loops", '[');
-    for (int32_t i = 0; i < n.n_loop; i++) {
+    for (int32_t i = 0; i < n; i++) {
         const us_loop_def *l = us_spec_view_loop(spec, i);
         cli_json_begin_short(json, NULL, '{');
         cli_json_text(json, "name", l->name);
@@ -620,12 +633,11 @@ static void json_rest(cli_json *json, const us_spec *spec) {
         cli_json_end(json);
     }
     cli_json_end(json);
-    cli_json_begin(json, "recordings", '[');
-    for (int32_t i = 0; i < n.n_record; i++)
-        cli_json_text(json, NULL, us_spec_view_record(spec, i)->file_name);
-    cli_json_end(json);
+}
+
+static void json_extensions(cli_json *json, const us_spec *spec, int32_t n) {
     cli_json_begin(json, "extensions", '[');
-    for (int32_t i = 0; i < n.n_extension; i++) {
+    for (int32_t i = 0; i < n; i++) {
         const us_extension_def *e = us_spec_view_extension(spec, i);
         cli_json_begin_short(json, NULL, '{');
         cli_json_text(json, "tag", e->tag);
@@ -634,6 +646,19 @@ static void json_rest(cli_json *json, const us_spec *spec) {
         cli_json_end(json);
     }
     cli_json_end(json);
+}
+
+static void json_rest(cli_json *json, const us_spec *spec) {
+    us_spec_counts n = us_spec_get_counts(spec);
+    json_materials(json, spec);
+    json_drives(json, spec, n.n_drive);
+    json_couplings(json, spec, n.n_coupling);
+    json_loops(json, spec, n.n_loop);
+    cli_json_begin(json, "recordings", '[');
+    for (int32_t i = 0; i < n.n_record; i++)
+        cli_json_text(json, NULL, us_spec_view_record(spec, i)->file_name);
+    cli_json_end(json);
+    json_extensions(json, spec, n.n_extension);
 }
 
 static void json_warning(void *context, const us_error *warning, int32_t n_times) {

@@ -130,63 +130,79 @@ static void print_text(const cli_doctor *d) {
     }
 }
 
+static void json_environment(cli_json *json, const cli_doctor *d) {
+    cli_json_begin(json, "environment", '[');
+    for (int32_t i = 0; i < d->n_variable; i++) {
+        cli_json_begin_short(json, NULL, '{');
+        cli_json_text(json, "name", d->variables[i].name);
+        cli_json_text(json, "value", d->variables[i].value);
+        cli_json_text(json, "verdict", d->variables[i].verdict);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
+static void json_interfaces(cli_json *json, const cli_doctor *d) {
+    cli_json_begin(json, "interfaces", '[');
+    for (int32_t i = 0; i < d->n_interface; i++) {
+        const cli_interface *f = &d->interfaces[i];
+        cli_json_begin_short(json, NULL, '{');
+        cli_json_text(json, "name", f->name);
+        cli_json_text(json, "address", f->address);
+        cli_json_bool(json, "up", f->is_up);
+        cli_json_bool(json, "loopback", f->is_loopback);
+        cli_json_bool(json, "multicast", f->has_multicast);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
+static void json_participants(cli_json *json, const cli_doctor *d) {
+    cli_json_begin(json, "participants", '[');
+    for (int32_t i = 0; i < d->bus.n_participant; i++) {
+        const us_participant *p = &d->bus.participants[i];
+        char nodes[1024];
+        list_nodes(d, p, nodes, sizeof nodes);
+        cli_json_begin_short(json, NULL, '{');
+        cli_json_text(json, "vendor", p->vendor);
+        cli_json_text(json, "host", p->host);
+        cli_json_text(json, "enclave", p->enclave);
+        cli_json_text(json, "nodes", nodes);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
+static void json_findings(cli_json *json, const cli_doctor *d) {
+    cli_json_begin(json, "findings", '[');
+    for (int32_t i = 0; i < d->n_finding; i++) {
+        const cli_finding *f = &d->findings[i];
+        cli_json_begin(json, NULL, '{');
+        cli_json_text(json, "weight", weight_names[f->weight]);
+        cli_json_text(json, "where", f->where);
+        cli_json_text(json, "what", f->what);
+        cli_json_text(json, "remedy", f->remedy);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
 static void print_json(const cli_doctor *d) {
     cli_json json = {.out = stdout};
     cli_json_begin(&json, NULL, '{');
     cli_json_integer(&json, "domain", d->def.domain);
     cli_json_text(&json, "vendor", d->def.vendor);
     cli_json_text(&json, "range", range_names[d->def.range]);
-    cli_json_begin(&json, "environment", '[');
-    for (int32_t i = 0; i < d->n_variable; i++) {
-        cli_json_begin_short(&json, NULL, '{');
-        cli_json_text(&json, "name", d->variables[i].name);
-        cli_json_text(&json, "value", d->variables[i].value);
-        cli_json_text(&json, "verdict", d->variables[i].verdict);
-        cli_json_end(&json);
-    }
-    cli_json_end(&json);
-    cli_json_begin(&json, "interfaces", '[');
-    for (int32_t i = 0; i < d->n_interface; i++) {
-        const cli_interface *f = &d->interfaces[i];
-        cli_json_begin_short(&json, NULL, '{');
-        cli_json_text(&json, "name", f->name);
-        cli_json_text(&json, "address", f->address);
-        cli_json_bool(&json, "up", f->is_up);
-        cli_json_bool(&json, "loopback", f->is_loopback);
-        cli_json_bool(&json, "multicast", f->has_multicast);
-        cli_json_end(&json);
-    }
-    cli_json_end(&json);
+    json_environment(&json, d);
+    json_interfaces(&json, d);
     cli_json_integer(&json, "rmem_max", d->rmem_max);
     cli_json_integer(&json, "wmem_max", d->wmem_max);
     cli_json_begin_short(&json, "ports", '[');
     for (int32_t i = 0; i < d->n_port; i++)
         cli_json_integer(&json, NULL, d->ports[i]);
     cli_json_end(&json);
-    cli_json_begin(&json, "participants", '[');
-    for (int32_t i = 0; i < d->bus.n_participant; i++) {
-        const us_participant *p = &d->bus.participants[i];
-        char nodes[1024];
-        list_nodes(d, p, nodes, sizeof nodes);
-        cli_json_begin_short(&json, NULL, '{');
-        cli_json_text(&json, "vendor", p->vendor);
-        cli_json_text(&json, "host", p->host);
-        cli_json_text(&json, "enclave", p->enclave);
-        cli_json_text(&json, "nodes", nodes);
-        cli_json_end(&json);
-    }
-    cli_json_end(&json);
-    cli_json_begin(&json, "findings", '[');
-    for (int32_t i = 0; i < d->n_finding; i++) {
-        const cli_finding *f = &d->findings[i];
-        cli_json_begin(&json, NULL, '{');
-        cli_json_text(&json, "weight", weight_names[f->weight]);
-        cli_json_text(&json, "where", f->where);
-        cli_json_text(&json, "what", f->what);
-        cli_json_text(&json, "remedy", f->remedy);
-        cli_json_end(&json);
-    }
-    cli_json_end(&json);
+    json_participants(&json, d);
+    json_findings(&json, d);
     cli_json_integer(&json, "wrong", count(d, CLI_WRONG));
     cli_json_integer(&json, "doubtful", count(d, CLI_WARNING));
     cli_json_end(&json);

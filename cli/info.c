@@ -89,10 +89,9 @@ static void print_text(const cli_load *load, const cli_world *world) {
     }
 }
 
-static void json_tables(cli_json *json, const cli_world *world, const us_model_counts *n) {
-    const us_model *model = world->model;
+static void json_joints(cli_json *json, const us_model *model, int32_t n) {
     cli_json_begin(json, "joints", '[');
-    for (int32_t i = 0; i < n->n_joint; i++) {
+    for (int32_t i = 0; i < n; i++) {
         us_joint_info j = us_model_get_joint(model, (us_joint){i});
         cli_json_begin_short(json, NULL, '{');
         cli_json_integer(json, "index", i);
@@ -107,8 +106,11 @@ static void json_tables(cli_json *json, const cli_world *world, const us_model_c
         cli_json_end(json);
     }
     cli_json_end(json);
+}
+
+static void json_bodies(cli_json *json, const us_model *model, int32_t n) {
     cli_json_begin(json, "bodies", '[');
-    for (int32_t i = 0; i < n->n_body; i++) {
+    for (int32_t i = 0; i < n; i++) {
         us_inertia inertia = us_model_get_inertia(model, (us_body){i});
         cli_json_begin_short(json, NULL, '{');
         cli_json_integer(json, "index", i);
@@ -118,8 +120,11 @@ static void json_tables(cli_json *json, const cli_world *world, const us_model_c
         cli_json_end(json);
     }
     cli_json_end(json);
+}
+
+static void json_drives(cli_json *json, const us_model *model, int32_t n) {
     cli_json_begin(json, "drives", '[');
-    for (int32_t i = 0; i < n->n_drive; i++) {
+    for (int32_t i = 0; i < n; i++) {
         cli_json_begin_short(json, NULL, '{');
         cli_json_integer(json, "index", i);
         cli_json_text(json, "name", us_model_drive_name(model, (us_drive){i}));
@@ -128,8 +133,11 @@ static void json_tables(cli_json *json, const cli_world *world, const us_model_c
         cli_json_end(json);
     }
     cli_json_end(json);
+}
+
+static void json_shapes(cli_json *json, const us_model *model, int32_t n) {
     cli_json_begin(json, "shapes", '[');
-    for (int32_t i = 0; i < n->n_geom; i++) {
+    for (int32_t i = 0; i < n; i++) {
         us_geom_info g = us_model_get_geom(model, i);
         cli_json_begin_short(json, NULL, '{');
         cli_json_integer(json, "index", i);
@@ -139,14 +147,20 @@ static void json_tables(cli_json *json, const cli_world *world, const us_model_c
         cli_json_end(json);
     }
     cli_json_end(json);
+}
+
+static void json_materials(cli_json *json, const us_model *model, int32_t n) {
     cli_json_begin(json, "materials", '[');
-    for (int32_t i = 0; i < n->n_material; i++) {
+    for (int32_t i = 0; i < n; i++) {
         cli_json_begin_short(json, NULL, '{');
         cli_json_integer(json, "index", i);
         cli_json_text(json, "name", us_model_material_name(model, (us_material){i}));
         cli_json_end(json);
     }
     cli_json_end(json);
+}
+
+static void json_fields(cli_json *json, const cli_world *world) {
     cli_json_begin(json, "fields", '[');
     for (int32_t i = 0; i < n_field(world); i++) {
         us_field_info f = get_field(world, i);
@@ -161,6 +175,16 @@ static void json_tables(cli_json *json, const cli_world *world, const us_model_c
         cli_json_end(json);
     }
     cli_json_end(json);
+}
+
+static void json_tables(cli_json *json, const cli_world *world, const us_model_counts *n) {
+    const us_model *model = world->model;
+    json_joints(json, model, n->n_joint);
+    json_bodies(json, model, n->n_body);
+    json_drives(json, model, n->n_drive);
+    json_shapes(json, model, n->n_geom);
+    json_materials(json, model, n->n_material);
+    json_fields(json, world);
 }
 
 static void print_json(const cli_load *load, const cli_world *world) {

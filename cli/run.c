@@ -529,6 +529,49 @@ static int run_world(const run_options *options, double rate, const us_spec *spe
     return code == CLI_GO_ON ? CLI_OK : code;
 }
 
+static int parse_options(const cli_command *command, int argc, char **argv, run_options *o) {
+    const cli_option table[] = {
+        {"time", CLI_NUMBER, &o->time, "S",
+         "simulated seconds to run (the scene's duration, or until Ctrl-C)"},
+        {"rate", CLI_TEXT, &o->rate, "real|max|N",
+         "pace: real time, as fast as possible, N times real time (real)"},
+        {"csv", CLI_TEXT, &o->csv, "FILE",
+         "write time, every joint's q and v, and energy; - is standard output"},
+        {"values", CLI_TEXT, &o->values, "A,B,C",
+         "write these values instead, for example elbow.q,tool.z,energy"},
+        {"every", CLI_INTEGER, &o->every, "N", "a row every N steps (1)"},
+        {"csv-rate", CLI_NUMBER, &o->csv_rate, "HZ", "a row HZ times per simulated second"},
+        {"record", CLI_TEXT, &o->record, "FILE",
+         "write every sample and command, and the state's hash at every tick, to this MCAP file"},
+        {"offline", CLI_FLAG, &o->is_offline, NULL, "keep the robots off the network"},
+        {"own", CLI_TEXT, &o->own, "A,B,C",
+         "simulate these robots and objects alone; other processes have the rest of the world"},
+        {"share", CLI_TEXT, &o->share, "NAME", "what the processes of one world have in common (world)"},
+        {"exchange", CLI_NUMBER, &o->exchange, "S",
+         "simulated seconds from one exchange of their states to the next (0.01)"},
+        {"share-timeout", CLI_NUMBER, &o->share_timeout, "S",
+         "seconds that another process may be silent; 0: for ever (60)"},
+        {"save", CLI_TEXT, &o->save, "SNAP", "write the state at the end to this file"},
+        {"save-ground", CLI_TEXT, &o->save_ground, "FILE.tif",
+         "write the ground with its ruts at the end as a GeoTIFF: height, and how it has changed"},
+        {"ground-zone", CLI_TEXT, &o->ground_zone, "X0,Y0,X1,Y1",
+         "of --save-ground: this rectangle, m (all; of a site what has changed)"},
+        {"restore", CLI_TEXT, &o->restore, "SNAP", "begin with the state in this file"},
+        {"hash", CLI_FLAG, &o->show_hash, NULL, "print the hash of the state at the end"},
+        {"seed", CLI_INTEGER, &o->seed, "N", "seed of every random number, instead of the scene's"},
+        {"quiet", CLI_FLAG, &o->is_quiet, NULL, "no status line and no summary"},
+        {"headless", CLI_FLAG, &o->is_headless, NULL, "no page"},
+        {"port", CLI_INTEGER, &o->port, "N", "port of the page (8080, or the next that is free); 0: any"},
+        {"address", CLI_TEXT, &o->address, "A",
+         "address of the page (127.0.0.1: this computer alone); 0.0.0.0: every network"},
+        {"token", CLI_TEXT, &o->token, "T",
+         "what a page on another address needs to control; made up when not given"},
+        CLI_LOAD_OPTIONS(o->load),
+    };
+    int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &o->load.file);
+    return code == CLI_GO_ON ? check_options(o) : code;
+}
+
 static int run(const cli_command *command, int argc, char **argv) {
     run_options o = {.time = NAN,
                      .csv_rate = NAN,
@@ -537,47 +580,7 @@ static int run(const cli_command *command, int argc, char **argv) {
                      .every = NOT_GIVEN,
                      .seed = NOT_GIVEN,
                      .port = NOT_GIVEN};
-    const cli_option table[] = {
-        {"time", CLI_NUMBER, &o.time, "S",
-         "simulated seconds to run (the scene's duration, or until Ctrl-C)"},
-        {"rate", CLI_TEXT, &o.rate, "real|max|N",
-         "pace: real time, as fast as possible, N times real time (real)"},
-        {"csv", CLI_TEXT, &o.csv, "FILE",
-         "write time, every joint's q and v, and energy; - is standard output"},
-        {"values", CLI_TEXT, &o.values, "A,B,C",
-         "write these values instead, for example elbow.q,tool.z,energy"},
-        {"every", CLI_INTEGER, &o.every, "N", "a row every N steps (1)"},
-        {"csv-rate", CLI_NUMBER, &o.csv_rate, "HZ", "a row HZ times per simulated second"},
-        {"record", CLI_TEXT, &o.record, "FILE",
-         "write every sample and command, and the state's hash at every tick, to this MCAP file"},
-        {"offline", CLI_FLAG, &o.is_offline, NULL, "keep the robots off the network"},
-        {"own", CLI_TEXT, &o.own, "A,B,C",
-         "simulate these robots and objects alone; other processes have the rest of the world"},
-        {"share", CLI_TEXT, &o.share, "NAME", "what the processes of one world have in common (world)"},
-        {"exchange", CLI_NUMBER, &o.exchange, "S",
-         "simulated seconds from one exchange of their states to the next (0.01)"},
-        {"share-timeout", CLI_NUMBER, &o.share_timeout, "S",
-         "seconds that another process may be silent; 0: for ever (60)"},
-        {"save", CLI_TEXT, &o.save, "SNAP", "write the state at the end to this file"},
-        {"save-ground", CLI_TEXT, &o.save_ground, "FILE.tif",
-         "write the ground with its ruts at the end as a GeoTIFF: height, and how it has changed"},
-        {"ground-zone", CLI_TEXT, &o.ground_zone, "X0,Y0,X1,Y1",
-         "of --save-ground: this rectangle, m (all; of a site what has changed)"},
-        {"restore", CLI_TEXT, &o.restore, "SNAP", "begin with the state in this file"},
-        {"hash", CLI_FLAG, &o.show_hash, NULL, "print the hash of the state at the end"},
-        {"seed", CLI_INTEGER, &o.seed, "N", "seed of every random number, instead of the scene's"},
-        {"quiet", CLI_FLAG, &o.is_quiet, NULL, "no status line and no summary"},
-        {"headless", CLI_FLAG, &o.is_headless, NULL, "no page"},
-        {"port", CLI_INTEGER, &o.port, "N", "port of the page (8080, or the next that is free); 0: any"},
-        {"address", CLI_TEXT, &o.address, "A",
-         "address of the page (127.0.0.1: this computer alone); 0.0.0.0: every network"},
-        {"token", CLI_TEXT, &o.token, "T",
-         "what a page on another address needs to control; made up when not given"},
-        CLI_LOAD_OPTIONS(o.load),
-    };
-    int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &o.load.file);
-    if (code != CLI_GO_ON) return code;
-    code = check_options(&o);
+    int code = parse_options(command, argc, argv, &o);
     double rate;
     if (code == CLI_GO_ON) code = parse_rate(o.rate, &rate);
     if (code != CLI_GO_ON) return code;

@@ -499,6 +499,36 @@ static int fail_key(const reader *r, const char *key) {
     return fail(r, NULL, remedy, "unknown key \"%s\"", key);
 }
 
+// The file's keys by topic, each given once.
+static int find_items(const reader *r, const cJSON *root, const cJSON *items[N_TOPIC]) {
+    for (const cJSON *item = root->child; item; item = item->next) {
+        int32_t topic = topic_of(item->string);
+        if (topic < 0) return fail_key(r, item->string);
+        if (items[topic])
+            return fail(r, keys[topic].key, "write one of them", "\"%s\" and \"%s\" say the same",
+                        items[topic]->string, item->string);
+        items[topic] = item;
+    }
+    return CLI_GO_ON;
+}
+
+// Whether the topics go together: one floating base, positions given once, names in an array.
+static int check_items(const reader *r, const cJSON *const items[N_TOPIC]) {
+    if ((items[BASE] || items[BASE_TWIST]) && r->base < 0) {
+        return r->base == -1
+                   ? fail(r, "base", "leave the base out, or load the robot with --base floating",
+                          "nothing floats, so that there is no base to place")
+                   : fail(r, "base", "write the floating joints by name in positions and velocities",
+                          "more than one joint floats, so that \"base\" may be any of them");
+    }
+    if (items[JOINTS] && items[POSITION])
+        return fail(r, "joints", "write one of them", "\"joints\" and \"%s\" both give positions",
+                    items[POSITION]->string);
+    if (items[NAMES] && !cJSON_IsArray(items[NAMES]))
+        return fail(r, "names", "write an array of joint names", "not an array");
+    return CLI_GO_ON;
+}
+
 int cli_state_read(const cli_state_file *file, const us_spec *spec, const us_model *model, cli_state *state) {
     us_model_counts n = us_model_get_counts(model);
     *state = (cli_state){.q = cli_allocate((size_t)n.n_q, sizeof(double)),
@@ -516,27 +546,10 @@ int cli_state_read(const cli_state_file *file, const us_spec *spec, const us_mod
                 .state = state,
                 .base = find_base(model, n.n_joint)};
     const cJSON *items[N_TOPIC] = {NULL};
-    for (const cJSON *item = file->root->child; item; item = item->next) {
-        int32_t topic = topic_of(item->string);
-        if (topic < 0) return fail_key(&r, item->string);
-        if (items[topic])
-            return fail(&r, keys[topic].key, "write one of them", "\"%s\" and \"%s\" say the same",
-                        items[topic]->string, item->string);
-        items[topic] = item;
-    }
-    if ((items[BASE] || items[BASE_TWIST]) && r.base < 0) {
-        return r.base == -1
-                   ? fail(&r, "base", "leave the base out, or load the robot with --base floating",
-                          "nothing floats, so that there is no base to place")
-                   : fail(&r, "base", "write the floating joints by name in positions and velocities",
-                          "more than one joint floats, so that \"base\" may be any of them");
-    }
+    int code = find_items(&r, file->root, items);
+    if (code == CLI_GO_ON) code = check_items(&r, items);
+    if (code != CLI_GO_ON) return code;
     if (r.base < 0) r.base = -1;
-    if (items[JOINTS] && items[POSITION])
-        return fail(&r, "joints", "write one of them", "\"joints\" and \"%s\" both give positions",
-                    items[POSITION]->string);
-    if (items[NAMES] && !cJSON_IsArray(items[NAMES]))
-        return fail(&r, "names", "write an array of joint names", "not an array");
     r.names = items[NAMES];
     state->has_a = items[ACCELERATION] != NULL;
     state->has_tau = items[TORQUE] != NULL;
@@ -544,7 +557,6 @@ int cli_state_read(const cli_state_file *file, const us_spec *spec, const us_mod
 
     // The base after the joints, so that it wins over a plain array; its twist after its pose, whose axes it
     // may need.
-    int code = CLI_GO_ON;
     for (int32_t topic = POSITION; topic <= TORQUE && code == CLI_GO_ON; topic++) {
         if (items[topic]) code = read_quantity(&r, (state_topic)topic, items[topic]);
     }

@@ -344,6 +344,54 @@ static int check_options(const switch_options *o) {
     return CLI_GO_ON;
 }
 
+static int parse_options(const cli_command *command, int argc, char **argv, switch_options *o,
+                         const char **out_robot) {
+    const cli_option options[] = {
+        {"operators", CLI_INTEGER, &o->operators, "DOMAIN", "where the operators are (ROS_DOMAIN_ID, or 0)"},
+        {"hardware", CLI_INTEGER, &o->hardware, "DOMAIN", "where the hardware is (the operators' + 1)"},
+        {"proxy", CLI_INTEGER, &o->proxy, "DOMAIN", "where the proxy is (the operators' + 2)"},
+        {"mode", CLI_TEXT, &o->mode, "MODE", "to begin with (hardware)"},
+        {"watchdog", CLI_NUMBER, &o->watchdog, "S", "silence after which the one in control is lost (0.5)"},
+        {"on-loss", CLI_TEXT, &o->on_loss, "RULE",
+         "proxy: from lost hardware the proxy takes over, a lost proxy is a stop; other, stop (proxy)"},
+        {"rule", CLI_LIST, &o->rules, "RULE", "'fault -> proxy', 'topic /k10/emergency_stop -> stop'"},
+        {"script", CLI_TEXT, &o->script, "FILE",
+         "a training script: lines TIME MODE, TIME WORLD COMMAND, between TIME TIME MODE"},
+        {"seed", CLI_INTEGER, &o->seed, "N", "of what is random in the script (1)"},
+        {"secret", CLI_FLAG, &o->is_secret, NULL, "do not tell the operators who is in control"},
+        {"heartbeat", CLI_TEXT, &o->heartbeat, "TOPIC",
+         "the output that shows that a source lives (any of the robot's)"},
+        {"tolerance", CLI_LIST, &o->tolerance, "NAME=VALUE",
+         "how far hardware and proxy may differ in shadow and mirror: see docs/switch.md"},
+        {"on-parted", CLI_TEXT, &o->on_parted, "ask|resync",
+         "when they differ by more: tell it, or set the proxy to the hardware's state too (ask)"},
+        {"max-position", CLI_NUMBER, &o->position, "M",
+         "how far hardware that takes over may be from the proxy (0.1)"},
+        {"max-yaw", CLI_NUMBER, &o->yaw, "DEG", "by how much its heading may differ (5)"},
+        {"max-joint", CLI_NUMBER, &o->joint, "DEG", "by how much its steering may (5)"},
+        {"max-speed", CLI_NUMBER, &o->speed, "M/S",
+         "by how much its speed may; its turn rate by twice that in rad/s (0.05)"},
+        {"ramp", CLI_NUMBER, &o->ramp, "M/S^2",
+         "how fast the first velocities after a hand-over may change; 0: at once (0.5)"},
+        {"ramp-turn", CLI_NUMBER, &o->ramp_turn, "RAD/S^2", "the same for turn rates (1)"},
+        {"evidence", CLI_TEXT, &o->evidence, "FILE|none",
+         "each hand-over adds a line of JSON (understudy-handover-ROBOT.jsonl)"},
+        {"plain", CLI_FLAG, &o->is_plain, NULL, "change over without handing the state over"},
+        {"to", CLI_TEXT, &o->to, "MODE", "ask a running switch for hardware, proxy, mirror, shadow or stop"},
+        {"match", CLI_FLAG, &o->is_match, NULL,
+         "--to hardware: drive the hardware to the proxy's pose first"},
+        {"anyway", CLI_FLAG, &o->is_anyway, NULL, "--to hardware: also when the two do not agree"},
+        {"status", CLI_FLAG, &o->is_status, NULL, "show who is in control, and how well both agree"},
+        {"watch", CLI_FLAG, &o->is_watch, NULL, "show how well both agree, once a second"},
+        {"resync", CLI_FLAG, &o->is_resync, NULL,
+         "ask a running switch to set the proxy to the hardware's state and to compare anew"},
+        {"wait", CLI_NUMBER, &o->wait, "S", "how long an answer is waited for (5; with --match 70)"},
+        {"json", CLI_FLAG, &o->is_json, NULL, "--to and --status: as the line of JSON that the switch tells"},
+    };
+    int code = cli_parse(command, options, sizeof options / sizeof options[0], argc, argv, out_robot);
+    return code == CLI_GO_ON ? check_options(o) : code;
+}
+
 static int run(const cli_command *command, int argc, char **argv) {
     switch_options o = {.operators = -1,
                         .hardware = -1,
@@ -352,58 +400,16 @@ static int run(const cli_command *command, int argc, char **argv) {
                         .wait = -1,
                         .seed = 1,
                         .on_loss = "proxy",
-                        .mode = "hardware"};
-    o.position = 0.1;
-    o.yaw = o.joint = 5;
-    o.speed = 0.05;
-    o.ramp = 0.5;
-    o.ramp_turn = 1;
-    o.on_parted = "ask";
-    const cli_option options[] = {
-        {"operators", CLI_INTEGER, &o.operators, "DOMAIN", "where the operators are (ROS_DOMAIN_ID, or 0)"},
-        {"hardware", CLI_INTEGER, &o.hardware, "DOMAIN", "where the hardware is (the operators' + 1)"},
-        {"proxy", CLI_INTEGER, &o.proxy, "DOMAIN", "where the proxy is (the operators' + 2)"},
-        {"mode", CLI_TEXT, &o.mode, "MODE", "to begin with (hardware)"},
-        {"watchdog", CLI_NUMBER, &o.watchdog, "S", "silence after which the one in control is lost (0.5)"},
-        {"on-loss", CLI_TEXT, &o.on_loss, "RULE",
-         "proxy: from lost hardware the proxy takes over, a lost proxy is a stop; other, stop (proxy)"},
-        {"rule", CLI_LIST, &o.rules, "RULE", "'fault -> proxy', 'topic /k10/emergency_stop -> stop'"},
-        {"script", CLI_TEXT, &o.script, "FILE",
-         "a training script: lines TIME MODE, TIME WORLD COMMAND, between TIME TIME MODE"},
-        {"seed", CLI_INTEGER, &o.seed, "N", "of what is random in the script (1)"},
-        {"secret", CLI_FLAG, &o.is_secret, NULL, "do not tell the operators who is in control"},
-        {"heartbeat", CLI_TEXT, &o.heartbeat, "TOPIC",
-         "the output that shows that a source lives (any of the robot's)"},
-        {"tolerance", CLI_LIST, &o.tolerance, "NAME=VALUE",
-         "how far hardware and proxy may differ in shadow and mirror: see docs/switch.md"},
-        {"on-parted", CLI_TEXT, &o.on_parted, "ask|resync",
-         "when they differ by more: tell it, or set the proxy to the hardware's state too (ask)"},
-        {"max-position", CLI_NUMBER, &o.position, "M",
-         "how far hardware that takes over may be from the proxy (0.1)"},
-        {"max-yaw", CLI_NUMBER, &o.yaw, "DEG", "by how much its heading may differ (5)"},
-        {"max-joint", CLI_NUMBER, &o.joint, "DEG", "by how much its steering may (5)"},
-        {"max-speed", CLI_NUMBER, &o.speed, "M/S",
-         "by how much its speed may; its turn rate by twice that in rad/s (0.05)"},
-        {"ramp", CLI_NUMBER, &o.ramp, "M/S^2",
-         "how fast the first velocities after a hand-over may change; 0: at once (0.5)"},
-        {"ramp-turn", CLI_NUMBER, &o.ramp_turn, "RAD/S^2", "the same for turn rates (1)"},
-        {"evidence", CLI_TEXT, &o.evidence, "FILE|none",
-         "each hand-over adds a line of JSON (understudy-handover-ROBOT.jsonl)"},
-        {"plain", CLI_FLAG, &o.is_plain, NULL, "change over without handing the state over"},
-        {"to", CLI_TEXT, &o.to, "MODE", "ask a running switch for hardware, proxy, mirror, shadow or stop"},
-        {"match", CLI_FLAG, &o.is_match, NULL, "--to hardware: drive the hardware to the proxy's pose first"},
-        {"anyway", CLI_FLAG, &o.is_anyway, NULL, "--to hardware: also when the two do not agree"},
-        {"status", CLI_FLAG, &o.is_status, NULL, "show who is in control, and how well both agree"},
-        {"watch", CLI_FLAG, &o.is_watch, NULL, "show how well both agree, once a second"},
-        {"resync", CLI_FLAG, &o.is_resync, NULL,
-         "ask a running switch to set the proxy to the hardware's state and to compare anew"},
-        {"wait", CLI_NUMBER, &o.wait, "S", "how long an answer is waited for (5; with --match 70)"},
-        {"json", CLI_FLAG, &o.is_json, NULL, "--to and --status: as the line of JSON that the switch tells"},
-    };
+                        .mode = "hardware",
+                        .position = 0.1,
+                        .yaw = 5,
+                        .joint = 5,
+                        .speed = 0.05,
+                        .ramp = 0.5,
+                        .ramp_turn = 1,
+                        .on_parted = "ask"};
     const char *robot = NULL;
-    int code = cli_parse(command, options, sizeof options / sizeof options[0], argc, argv, &robot);
-    if (code != CLI_GO_ON) return code;
-    code = check_options(&o);
+    int code = parse_options(command, argc, argv, &o, &robot);
     if (code != CLI_GO_ON) return code;
     if (o.wait < 0) o.wait = o.is_match ? 70 : 5;
     if (robot[0] == '/') robot++;

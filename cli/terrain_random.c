@@ -144,7 +144,7 @@ static int read_covariance(settings *s, bool has_variance) {
     return cli_fail(CLI_BAD_INPUT, ELEMENT, remedy, "--covariance: unknown covariance \"%s\"", s->covariance);
 }
 
-static int read_things(settings *s) {
+static int read_scatter(settings *s) {
     double x[4] = {0};
     us_crater_def *c = &s->def.craters;
     int n = s->craters ? numbers(s->craters, 4, x) : 0;
@@ -305,6 +305,28 @@ static int make(settings *s) {
     return CLI_OK;
 }
 
+static const cli_command command = {
+    .name = "terrain random",
+    .summary = "makes a site from a seed",
+    .about = "Heights are a normal random field of the mean, variance and covariance asked for, exact up "
+             "to 4096 samples each\n"
+             "way, within 1e-3 of the variance for sites of any size; the same bits on every machine. "
+             "Craters and rocks are\n"
+             "added to it.\n"
+             "\n"
+             "  understudy terrain random -o site/ --size 1000 --variance 25 --length 200 --seed 7\n"
+             "  understudy terrain random -o moon/ --size 20000 --variance 400 --length 3000 --craters "
+             "100 --seed 7\n"
+             "  understudy terrain random -o field/ --size 500 --soil cohesion=800,10000,30 --soil "
+             "friction-angle=0.6,0.002,30\n"};
+
+static int check_settings(const settings *s) {
+    if (!s->out) return cli_fail(CLI_BAD_INPUT, ELEMENT, "add -o DIR", "no directory is given for the site");
+    if (s->threads < 1 || s->threads > 256)
+        return cli_fail(CLI_BAD_INPUT, ELEMENT, "write 1 to 256", "--threads: %lld", (long long)s->threads);
+    return CLI_GO_ON;
+}
+
 int terrain_random(int argc, char **argv) {
     settings s = {.def = us_random_site_def_default(), .threads = 1};
     us_field_def *h = &s.def.height;
@@ -333,34 +355,18 @@ int terrain_random(int argc, char **argv) {
         {"threads", CLI_INTEGER, &s.threads, "N", "the ground is the same for any number (1)"},
         {"json", CLI_FLAG, &s.is_json, NULL, "the report as JSON"},
     };
-    static const cli_command command = {
-        .name = "terrain random",
-        .summary = "makes a site from a seed",
-        .about = "Heights are a normal random field of the mean, variance and covariance asked for, exact up "
-                 "to 4096 samples each\n"
-                 "way, within 1e-3 of the variance for sites of any size; the same bits on every machine. "
-                 "Craters and rocks are\n"
-                 "added to it.\n"
-                 "\n"
-                 "  understudy terrain random -o site/ --size 1000 --variance 25 --length 200 --seed 7\n"
-                 "  understudy terrain random -o moon/ --size 20000 --variance 400 --length 3000 --craters "
-                 "100 --seed 7\n"
-                 "  understudy terrain random -o field/ --size 500 --soil cohesion=800,10000,30 --soil "
-                 "friction-angle=0.6,0.002,30\n"};
     const char *operand = NULL;
     int code = cli_parse(&command, options, sizeof options / sizeof *options, argc, argv, &operand);
     if (code != CLI_GO_ON) return code;
-    if (!s.out)
-        return cli_fail(CLI_BAD_INPUT, ELEMENT, "add -o DIR", "it is not said where the site is to be");
-    if (s.threads < 1 || s.threads > 256)
-        return cli_fail(CLI_BAD_INPUT, ELEMENT, "write 1 to 256", "--threads: %lld", (long long)s.threads);
+    code = check_settings(&s);
+    if (code != CLI_GO_ON) return code;
     if (!isnan(variance)) h->variance = variance;
     h->seed = (uint64_t)s.seed;
     h->n_thread = (int32_t)s.threads;
     code = read_size(&s);
     if (code == CLI_GO_ON) code = read_method(&s);
     if (code == CLI_GO_ON) code = read_covariance(&s, !isnan(variance));
-    if (code == CLI_GO_ON) code = read_things(&s);
+    if (code == CLI_GO_ON) code = read_scatter(&s);
     if (code == CLI_GO_ON) code = read_soils(&s);
     if (code == CLI_GO_ON) code = make(&s);
     free(s.table_values);

@@ -200,17 +200,42 @@ static int32_t choose(box_corner *p, int32_t n, double tolerance, double bias) {
     return USI_FACE_POINTS;
 }
 
+// Cuts a polygon by the four sides of a face of half lengths `limit`. The corners are in one of two buffers,
+// *io_now; returns how many there are.
+static inline int32_t cut_by_sides(box_corner **io_now, box_corner *next, const double limit[2],
+                                   double tolerance) {
+    box_corner *now = *io_now;
+    int32_t n = 4;
+    for (uint32_t line = 0; line < 4 && n > 0; line++) {
+        int axis = (int)(line >> 1);
+        double sign = line & 1 ? 1 : -1;
+        bool is_out = false;
+        for (int32_t i = 0; i < n; i++)
+            is_out |= sign * now[i].c[axis] > limit[axis];
+        if (!is_out) continue;
+        n = cut(now, n, axis, sign, limit[axis], tolerance, LINE_OF_REF + line, next);
+        box_corner *swap = now;
+        now = next;
+        next = swap;
+    }
+    *io_now = now;
+    return n;
+}
+
 // The incident face of I on the face k, `side` of the reference Q. R_QI[i][j]: axis i of Q . axis j of I; t:
 // I's middle in Q. Returns the minimum gap of the points added, infinite when there is none.
 static double faces_meet(const posed_box *Q, const posed_box *I, int k, double side, double R[3][3],
                          const double t[3], bool ref_is_A, double margin, double tolerance, double bias,
                          us_manifold *m) {
+    // Incident face: f, `face`.
     int x = (k + 1) % 3, y = (k + 2) % 3, f = 0;
     for (int i = 1; i < 3; i++)
         f = fabs(R[k][i]) > fabs(R[k][f]) ? i : f;
     double face = R[k][f] * side < 0 ? 1 : -1;  // the incident face looks against the reference's normal
     int u = (f + 1) % 3, v = (f + 2) % 3;
     double hu = I->half[u], hv = face * I->half[v], hf = face * I->half[f];
+
+    // Its corners along the reference's axes x, y and its normal.
     box_corner buffer[2][CORNERS + 4], *now = buffer[0], *next = buffer[1];
     double middle[3], along_u[3], along_v[3];
     const int row[3] = {x, y, k};
@@ -229,20 +254,10 @@ static double faces_meet(const posed_box *Q, const posed_box *I, int k, double s
         now[i].in = (uint32_t)(i > 0 ? i - 1 : 3);
         now[i].out = (uint32_t)i;
     }
-    int32_t n = 4;
+
+    // Points over the reference face, within the margin.
     const double limit[2] = {Q->half[x], Q->half[y]};
-    for (uint32_t line = 0; line < 4 && n > 0; line++) {
-        int axis = (int)(line >> 1);
-        double sign = line & 1 ? 1 : -1;
-        bool is_out = false;
-        for (int32_t i = 0; i < n; i++)
-            is_out |= sign * now[i].c[axis] > limit[axis];
-        if (!is_out) continue;
-        n = cut(now, n, axis, sign, limit[axis], tolerance, LINE_OF_REF + line, next);
-        box_corner *swap = now;
-        now = next;
-        next = swap;
-    }
+    int32_t n = cut_by_sides(&now, next, limit, tolerance);
     double least = INFINITY;
     int32_t n_near = 0;
     for (int32_t i = 0; i < n; i++) {
@@ -250,6 +265,8 @@ static double faces_meet(const posed_box *Q, const posed_box *I, int k, double s
         if (now[i].c[2] <= margin) now[n_near++] = now[i];
     }
     n = choose(now, n_near, tolerance, bias);
+
+    // Contact points in W.
     us_vec3 nr = us_vec3_scale(side, Q->axis[k]), normal = ref_is_A ? us_vec3_scale(-1, nr) : nr,
             on = usi_vec3_add_scaled(Q->p, Q->half[k], nr);
     uint64_t id =

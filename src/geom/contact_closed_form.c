@@ -162,7 +162,7 @@ static bool on_box_or_cylinder(const us_geom *A, const us_pose *X_WA, const us_g
 // A's kind is not behind B's.
 static bool ordered(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB,
                     double margin, us_manifold *m) {
-    bool is_spine = usi_has_core_segment(A->kind);
+    bool has_segment = usi_has_core_segment(A->kind);
     switch (B->kind) {
     case US_GEOM_SPHERE:
     case US_GEOM_CAPSULE:
@@ -174,10 +174,10 @@ static bool ordered(const us_geom *A, const us_pose *X_WA, const us_geom *B, con
     case US_GEOM_CYLINDER:
         return A->kind == US_GEOM_SPHERE && on_box_or_cylinder(A, X_WA, B, X_WB, margin, m);
     case US_GEOM_HALF_SPACE:
-        return (is_spine || A->kind == US_GEOM_BOX) && on_plane(A, X_WA, B, X_WB, margin, m);
+        return (has_segment || A->kind == US_GEOM_BOX) && on_plane(A, X_WA, B, X_WB, margin, m);
     case US_GEOM_HEIGHT_FIELD:
         if (A->kind == US_GEOM_BOX) return usi_contact_terrain_box(A, X_WA, B, X_WB, margin, m);
-        return is_spine && usi_contact_terrain(A, X_WA->p, usi_quat_z(X_WA->q), B, X_WB, margin, m);
+        return has_segment && usi_contact_terrain(A, X_WA->p, usi_quat_z(X_WA->q), B, X_WB, margin, m);
     default:
         return false;
     }

@@ -176,16 +176,14 @@ static usi_core_gap flat_gap(const usi_convex_pair *pair, us_vec3 n, const usi_c
     return g;
 }
 
-// Finds four corners of C with volume between them: along the axes, then across the line and the plane of
-// those found. False: C is flat across *out_flat.
-static bool find_tetrahedron(polytope *P, us_vec3 *out_flat) {
-    const usi_convex_pair *pair = P->pair;
+// Corners 0 and 1: those of the six extremes along the axes that are farthest apart. Returns their distance.
+static double find_line(polytope *P) {
     const us_vec3 axis[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     usi_minkowski_point s[6];
     int first = 0, second = 0;
     double longest = 0;
     for (int i = 0; i < 6; i++) {
-        s[i] = usi_convex_pair_support(pair, us_vec3_scale(i % 2 ? -1 : 1, axis[i / 2]));
+        s[i] = usi_convex_pair_support(P->pair, us_vec3_scale(i % 2 ? -1 : 1, axis[i / 2]));
         P->size = fmax(P->size, us_vec3_norm(s[i].w));
         for (int j = 0; j < i; j++) {
             double length = us_vec3_norm(us_vec3_sub(s[i].w, s[j].w));
@@ -196,19 +194,21 @@ static bool find_tetrahedron(polytope *P, us_vec3 *out_flat) {
             }
         }
     }
-    *out_flat = pair->up;
-    if (!(longest > FLAT * P->size)) return false;
     P->corner[0] = s[first];
     P->corner[1] = s[second];
-    us_vec3 p = s[first].w, e = us_vec3_scale(1 / longest, us_vec3_sub(s[second].w, p));
-    // The corner farthest from the line, seen in eight directions around it.
-    us_vec3 x = across(e, pair->up), y = us_vec3_cross(e, x);
+    return longest;
+}
+
+// Corner 2: the farthest from the line p + e t among the extremes in eight directions around it; x is across
+// e. Returns its distance.
+static double find_third(polytope *P, us_vec3 p, us_vec3 e, us_vec3 x) {
+    us_vec3 y = us_vec3_cross(e, x);
     double farthest = 0;
     for (int i = 0; i < 8; i++) {
         double cx = i < 4 ? (i % 2 ? 1 : -1) : (i == 4) - (i == 5),
                cy = i < 4 ? (i / 2 ? 1 : -1) : (i == 6) - (i == 7);
         usi_minkowski_point c =
-            usi_convex_pair_support(pair, us_vec3_add(us_vec3_scale(cx, x), us_vec3_scale(cy, y)));
+            usi_convex_pair_support(P->pair, us_vec3_add(us_vec3_scale(cx, x), us_vec3_scale(cy, y)));
         us_vec3 r = us_vec3_sub(c.w, p);
         double off = us_vec3_norm(us_vec3_sub(r, us_vec3_scale(us_vec3_dot(r, e), e)));
         if (off > farthest) {
@@ -216,8 +216,26 @@ static bool find_tetrahedron(polytope *P, us_vec3 *out_flat) {
             P->corner[2] = c;
         }
     }
+    return farthest;
+}
+
+// Finds four corners of C with volume between them: along the axes, then across the line and the plane of
+// those found. False: C is flat across *out_flat.
+static bool find_tetrahedron(polytope *P, us_vec3 *out_flat) {
+    const usi_convex_pair *pair = P->pair;
+    // Line.
+    const double longest = find_line(P);
+    *out_flat = pair->up;
+    if (!(longest > FLAT * P->size)) return false;
+    us_vec3 p = P->corner[0].w, e = us_vec3_scale(1 / longest, us_vec3_sub(P->corner[1].w, p));
+
+    // Triangle.
+    us_vec3 x = across(e, pair->up);
+    const double farthest = find_third(P, p, e, x);
     *out_flat = x;
     if (!(farthest > FLAT * P->size)) return false;
+
+    // Tetrahedron.
     us_vec3 n = unit_or(us_vec3_cross(e, us_vec3_sub(P->corner[2].w, p)), x);
     usi_minkowski_point above = usi_convex_pair_support(pair, n),
                         below = usi_convex_pair_support(pair, us_vec3_scale(-1, n));
@@ -227,7 +245,8 @@ static bool find_tetrahedron(polytope *P, us_vec3 *out_flat) {
     P->corner[3] = up > down ? above : below;
     P->n_corner = 4;
     int a = 0, b = up > down ? 1 : 2,
-        c = up > down ? 2 : 1;  // seen from corner 3 they turn counter-clockwise
+        c = up > down ? 2 : 1;  // counter-clockwise seen from corner 3
+
     // Faces: the base from outside, then the three sides.
     new_face(P, a, c, b);
     new_face(P, a, b, 3);

@@ -325,6 +325,25 @@ static usi_moments polygon_moments(const us_vec3 *p, int n, us_vec3 z, double r)
     return M;
 }
 
+// The convex polygon around n points in a plane of normal z, counter-clockwise from an outermost one: always
+// on to the point that leaves all others on the left, the farthest of those in line. Returns its number of
+// corners.
+static int wrap_polygon(const us_vec3 *p, int n, int first, us_vec3 z, double size2, us_vec3 *polygon) {
+    int count = 0, at = first;
+    do {
+        polygon[count++] = p[at];
+        int next = at == 0 ? 1 : 0;
+        for (int i = 0; i < n; i++) {
+            us_vec3 a = us_vec3_sub(p[next], p[at]), b = us_vec3_sub(p[i], p[at]);
+            double side = us_vec3_dot(z, us_vec3_cross(a, b)), aa = us_vec3_dot(a, a), bb = us_vec3_dot(b, b);
+            bool in_line = fabs(side) <= 1e-12 * size2;
+            if (!in_line ? side < 0 : bb > aa) next = i;
+        }
+        at = next;
+    } while (at != first && count < n);
+    return count;
+}
+
 // The convex polygon around up to 4 points that lie in a plane or nearly so, swept.
 static us_inertia flat_inertia(const us_vec3 *point, int n, double r) {
     us_vec3 p[4], z = us_vec3_make(0, 0, 0), origin = point[0];
@@ -365,23 +384,7 @@ static us_inertia flat_inertia(const us_vec3 *point, int n, double r) {
         polygon[count++] = p[far[1]];
     }
     z = us_vec3_norm(z) > 0 ? us_vec3_scale(1 / us_vec3_norm(z), z) : us_vec3_make(0, 0, 1);
-    if (count == 0) {
-        // Round the polygon like a string: from an outermost point always to the one that leaves all others
-        // on the left, the farthest of those in line. It ends where it began.
-        int first = far[0], at = first;
-        do {
-            polygon[count++] = p[at];
-            int next = at == 0 ? 1 : 0;
-            for (int i = 0; i < n; i++) {
-                us_vec3 a = us_vec3_sub(p[next], p[at]), b = us_vec3_sub(p[i], p[at]);
-                double side = us_vec3_dot(z, us_vec3_cross(a, b)), aa = us_vec3_dot(a, a),
-                       bb = us_vec3_dot(b, b);
-                bool in_line = fabs(side) <= 1e-12 * size2;
-                if (!in_line ? side < 0 : bb > aa) next = i;
-            }
-            at = next;
-        } while (at != first && count < n);
-    }
+    if (count == 0) count = wrap_polygon(p, n, far[0], z, size2, polygon);
     usi_moments M = polygon_moments(polygon, count, z, r);
     return usi_moments_inertia(&M, origin);
 }

@@ -90,7 +90,7 @@ static bool is_closed(const us_mesh *mesh, const int32_t *same, edge_balance *si
 
 // Needs no copy of the vertices: corners are taken from the middle of the box, so that little is lost far
 // from the origin.
-static us_inertia closed_inertia(us_mesh *mesh, us_vec3 middle) {
+static us_inertia closed_inertia(const us_mesh *mesh, us_vec3 middle) {
     usi_moments M = {0};
     for (int32_t t = 0; t < mesh->n_triangle; t++) {
         us_vec3 p[3];
@@ -284,6 +284,25 @@ static us_status check_input(const us_vec3 *vertices, int32_t n_vertex, const ve
     return US_OK;
 }
 
+// Copies the triangles but those with two corners at one position: they are lines, and what touches them
+// touches their neighbours.
+static void copy_triangles(us_mesh *mesh, const int32_t (*triangles)[3], int32_t n, const int32_t *same) {
+    for (int32_t t = 0; t < n; t++) {
+        const int32_t *c = triangles[t];
+        if (same[c[0]] == same[c[1]] || same[c[1]] == same[c[2]] || same[c[2]] == same[c[0]]) continue;
+        memcpy(mesh->triangle[mesh->n_triangle++], c, sizeof(vertex_triple));
+    }
+}
+
+// Inertia at density 1; NAN when the surface is not closed.
+static us_inertia unit_inertia(const us_mesh *mesh) {
+    us_vec3 none = us_vec3_make(NAN, NAN, NAN);
+    if (!mesh->is_closed)
+        return (us_inertia){.mass = NAN, .com = none, .about_com = {NAN, NAN, NAN, NAN, NAN, NAN}};
+    us_vec3 middle = us_vec3_scale(0.5, us_vec3_add(mesh->node[0].min, mesh->node[0].max));
+    return closed_inertia(mesh, middle);
+}
+
 us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_t (*triangles)[3],
                          int32_t n_triangle, const us_allocator *allocator, us_mesh **out_mesh,
                          us_error *err) {
@@ -323,15 +342,9 @@ us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_
     mesh->n_vertex = n_vertex;
     memcpy(mesh->vertex, vertices, nv * sizeof *vertices);
 
-    // Triangles with two corners in one place are lines: nothing can touch them that does not touch their
-    // neighbours.
     int32_t *same = (int32_t *)(scratch + at_same);
     weld(mesh->vertex, n_vertex, (int32_t *)(scratch + at_slot), n_slot, same);
-    for (int32_t t = 0; t < n_triangle; t++) {
-        const int32_t *c = triangles[t];
-        if (same[c[0]] == same[c[1]] || same[c[1]] == same[c[2]] || same[c[2]] == same[c[0]]) continue;
-        memcpy(mesh->triangle[mesh->n_triangle++], c, sizeof(vertex_triple));
-    }
+    copy_triangles(mesh, triangles, n_triangle, same);
     if (mesh->n_triangle == 0) {
         status =
             us_error_set(err, US_ERR_VALUE, NULL, "give at least one triangle with three different corners",
@@ -340,14 +353,7 @@ us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_
     }
     build_tree(mesh);
     mesh->is_closed = is_closed(mesh, same, (edge_balance *)(void *)(scratch + at_side), n_side);
-    us_vec3 middle = us_vec3_scale(0.5, us_vec3_add(mesh->node[0].min, mesh->node[0].max));
-    if (mesh->is_closed) {
-        mesh->unit_inertia = closed_inertia(mesh, middle);
-    } else {
-        us_vec3 none = us_vec3_make(NAN, NAN, NAN);
-        mesh->unit_inertia =
-            (us_inertia){.mass = NAN, .com = none, .about_com = {NAN, NAN, NAN, NAN, NAN, NAN}};
-    }
+    mesh->unit_inertia = unit_inertia(mesh);
 
 done:
     usi_release(&a, scratch, scratch_bytes, USI_ALIGN);

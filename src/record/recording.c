@@ -290,6 +290,20 @@ static bool is_all_zero(usi_mcap_bytes file, size_t from) {
     return true;
 }
 
+// The record that ends the data holds the checksum of everything before it, 0 for none.
+static us_status check_data_end(const us_recording *r, const usi_mcap_record *record, us_error *err) {
+    uint32_t crc = 0;
+    for (size_t i = 0; i < 4 && i < record->contents.length; i++)
+        crc |= (uint32_t)record->contents.at[i] << 8 * i;
+    if (crc && r->is_checking && crc != r->crc) {
+        return complain(r, US_ERR_SYNTAX, r->at, err,
+                        "the checksum of all data before this place is wrong, though each chunk's is right");
+    }
+    if (r->has_summary && r->at + record->size != r->data_end)
+        return complain(r, US_ERR_SYNTAX, r->at, err, "the data ends here, but the summary does not begin");
+    return US_OK;
+}
+
 // One record outside of chunks. *out_end is set where the data ends.
 static us_status walk_in_file(us_recording *r, us_recorded *out, bool *out_has, bool *out_end,
                               us_error *err) {
@@ -330,21 +344,8 @@ static us_status walk_in_file(us_recording *r, us_recorded *out, bool *out_has, 
     case USI_MCAP_METADATA:
         status = r->is_scanning ? add_metadata(r, record.contents, r->at, err) : US_OK;
         break;
-    case USI_MCAP_DATA_END: {
-        // Its contents are the checksum of all before it, 0 for none.
-        uint32_t crc = 0;
-        for (size_t i = 0; i < 4 && i < record.contents.length; i++)
-            crc |= (uint32_t)record.contents.at[i] << 8 * i;
-        if (crc && r->is_checking && crc != r->crc) {
-            return complain(
-                r, US_ERR_SYNTAX, r->at, err,
-                "the checksum of all data before this place is wrong, though each chunk's is right");
-        }
-        if (r->has_summary && r->at + record.size != r->data_end)
-            return complain(r, US_ERR_SYNTAX, r->at, err,
-                            "the data ends here, but the summary does not begin");
-        return US_OK;
-    }
+    case USI_MCAP_DATA_END:
+        return check_data_end(r, &record, err);
     case USI_MCAP_FOOTER:
         return US_OK;
     default:

@@ -110,10 +110,50 @@ static void add_grousers(const us_soil *soil, const us_soil_wheel *wheel, us_soi
     f->moment += n_in * spud * mobilised * r;
 }
 
+// Shear of the soil under the rim.
+typedef struct shear_law {
+    double cohesion, tan_phi;  // Mohr-Coulomb: the limit is cohesion + sigma tan phi
+    double kx, ky;             // m, shear moduli along the wheel and across it
+    double advance;            // radii that the hub moves while the rim rotates by an angle of 1
+    double tan_beta;           // of the slip angle
+    bool is_isotropic;
+} shear_law;
+
+static inline shear_law shear_law_of(const us_soil *soil, double s, double beta) {
+    return (shear_law){
+        .cohesion = soil->cohesion,
+        .tan_phi = tan(soil->friction_angle),
+        .tan_beta = tan(fmin(beta, 1.55)),
+        .kx = soil->shear_x + soil->shear_x_angle * beta,
+        .ky = soil->shear_y + soil->shear_y_angle * beta,
+        .is_isotropic = soil->lateral == US_LATERAL_ISOTROPIC,
+        // Driving 1 - s; braking 1 / (1 + s), where s is relative to the hub's speed.
+        .advance = s >= 0 ? 1 - s : 1 / fmax(1 + s, 1e-6),
+    };
+}
+
+// Shear stresses for displacements jx along the wheel and jy across it, up to the limit.
+static inline void shear_stress(const shear_law *law, usi_v4 limit, usi_v4 jx, usi_v4 jy, usi_v4 *tau_x,
+                                usi_v4 *tau_y) {
+    const usi_v4 longest = usi_v4_all(MAX_SHEAR);
+    if (law->is_isotropic) {
+        usi_v4 j = usi_v4_max(usi_v4_sqrt(jx * jx + jy * jy), usi_v4_all(DBL_MIN));
+        usi_v4 tau = limit * (1 - usi_v4_exp(-usi_v4_min(j / law->kx, longest))) / j;
+        *tau_x = tau * jx;
+        *tau_y = tau * jy;
+    } else {
+        usi_v4 along = limit * (1 - usi_v4_exp(-usi_v4_min(usi_v4_abs(jx) / law->kx, longest)));
+        *tau_x = usi_v4_copysign(along, jx);
+        *tau_y = limit * (1 - usi_v4_exp(-usi_v4_min(jy / law->ky, longest)));
+    }
+}
+
 us_wheel_force us_soil_wheel_force(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history history,
                                    double sinkage, double slip, double slip_angle) {
     us_wheel_force f = {0};
     if (!(sinkage > 0)) return f;
+
+    // Arc in the soil.
     double r = us_soil_wheel_radius(wheel), b = wheel->width;
     f.is_buried = sinkage > MAX_SINKAGE * r;
     double h = fmin(sinkage, MAX_SINKAGE * r);
@@ -135,40 +175,24 @@ us_wheel_force us_soil_wheel_force(const us_soil *soil, const us_soil_wheel *whe
     }
     usi_sincos(2 * N_POINT, angle, sine, cosine);
 
-    // Shear: the hub moves by `advance` while the rim rotates by an angle of 1: driving 1 - s; braking
-    // 1 / (1 + s), where s is relative to the hub's speed.
-    double tan_phi = tan(soil->friction_angle), tan_beta = tan(fmin(beta, 1.55));
-    double kx = soil->shear_x + soil->shear_x_angle * beta, ky = soil->shear_y + soil->shear_y_angle * beta;
-    bool is_isotropic = soil->lateral == US_LATERAL_ISOTROPIC;
-    double advance = s >= 0 ? 1 - s : 1 / fmax(1 + s, 1e-6);
-    bulldozing side = bulldozing_of(soil, history.gravity);
-
     // Integrals of the stresses over the rim, four points at a time.
+    const shear_law shear = shear_law_of(soil, s, beta);
+    const bulldozing side = bulldozing_of(soil, history.gravity);
     double cos_f = 1 - h / r, sin_f = sqrt(h / r * (2 - h / r));
-    usi_v4 longest = usi_v4_all(MAX_SHEAR), sum_x = usi_v4_zero(), sum_z = sum_x, sum_m = sum_x,
-           sum_y = sum_x, sum_side = sum_x;
+    usi_v4 sum_x = usi_v4_zero(), sum_z = sum_x, sum_m = sum_x, sum_y = sum_x, sum_side = sum_x;
     for (int q = 0; q < N_QUAD; q++) {
         usi_v4 weight = *(const usi_v4 *)(points->weight + 4 * q),
                cos_front = *(const usi_v4 *)(cosine + 4 * q);
         usi_v4 sigma = stress(&law, usi_v4_max(r * (cos_front - cos_f), usi_v4_all(DBL_MIN)));
-        usi_v4 limit = soil->cohesion + sigma * tan_phi;
+        usi_v4 limit = shear.cohesion + sigma * shear.tan_phi;
         for (int part = 0; part < 2; part++) {
             int at = part * N_POINT + 4 * q;
             usi_v4 th = *(const usi_v4 *)(angle + at), sin_t = *(const usi_v4 *)(sine + at),
                    cos_t = *(const usi_v4 *)(cosine + at);
             usi_v4 w = weight * (part == 0 ? front : rear);
-            usi_v4 jx = r * (f.entry - th - advance * (sin_f - sin_t)),
-                   jy = r * advance * (f.entry - th) * tan_beta, tau_x, tau_y;
-            if (is_isotropic) {
-                usi_v4 j = usi_v4_max(usi_v4_sqrt(jx * jx + jy * jy), usi_v4_all(DBL_MIN));
-                usi_v4 tau = limit * (1 - usi_v4_exp(-usi_v4_min(j / kx, longest))) / j;
-                tau_x = tau * jx;
-                tau_y = tau * jy;
-            } else {
-                tau_x =
-                    usi_v4_copysign(limit * (1 - usi_v4_exp(-usi_v4_min(usi_v4_abs(jx) / kx, longest))), jx);
-                tau_y = limit * (1 - usi_v4_exp(-usi_v4_min(jy / ky, longest)));
-            }
+            usi_v4 jx = r * (f.entry - th - shear.advance * (sin_f - sin_t)),
+                   jy = r * shear.advance * (f.entry - th) * shear.tan_beta, tau_x, tau_y;
+            shear_stress(&shear, limit, jx, jy, &tau_x, &tau_y);
             usi_v4 height = usi_v4_max(r * (cos_t - cos_f), usi_v4_zero());
             sum_x += w * (tau_x * cos_t - sigma * sin_t);
             sum_z += w * (tau_x * sin_t + sigma * cos_t);
@@ -178,13 +202,15 @@ us_wheel_force us_soil_wheel_force(const us_soil *soil, const us_soil_wheel *whe
         }
     }
 
+    // Forces and moment.
     f.peak_stress = stress(&law, usi_v4_all(fmax(r * (cos(f.peak) - cos_f), DBL_MIN)))[0];
     f.fx = r * b * usi_v4_sum(sum_x);
     f.fz = r * b * usi_v4_sum(sum_z);
     f.moment = r * r * b * usi_v4_sum(sum_m);
     f.fy_shear = r * b * usi_v4_sum(sum_y);
     f.fy_bulldoze = usi_v4_sum(sum_side) * fmin(beta / BULLDOZE_ANGLE, 1);
-    if (wheel->n_grouser > 0 && wheel->grouser_height > 0) add_grousers(soil, wheel, history, s, kx, &f);
+    if (wheel->n_grouser > 0 && wheel->grouser_height > 0)
+        add_grousers(soil, wheel, history, s, shear.kx, &f);
     return f;
 }
 

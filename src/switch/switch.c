@@ -655,16 +655,8 @@ static us_status join(us_switch *sw, const us_switch_def *def, us_error *err) {
     return status;
 }
 
-us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_error *err) {
-    if (!def || !out_switch)
-        return us_error_set(err, US_ERR_ARG, NULL, NULL,
-                            "us_switch_open needs a definition and a place for the switch");
-    *out_switch = NULL;
-    us_status status = check_def(def, err);
-    if (status) return status;
-    us_switch *sw = usi_alloc(&def->allocator, sizeof *sw, _Alignof(us_switch));
-    if (!sw) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a switch");
-    memset(sw, 0, sizeof *sw);
+// Copies what the definition says; names without the prefix of ROS topics get it.
+static void copy_def(us_switch *sw, const us_switch_def *def) {
     sw->allocator = def->allocator;
     sw->on_change = def->on_change;
     sw->on_event = def->on_event;
@@ -678,6 +670,38 @@ us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_er
         const char *topic = def->shared[i];
         snprintf(sw->shared[sw->n_shared++], USI_NAME, "%s%.250s", topic[0] == '/' ? "rt" : "", topic);
     }
+}
+
+// Routes, the forwarder's thread, and the three networks.
+static us_status open_routes(us_switch *sw, const us_switch_def *def, us_error *err) {
+    sw->routes = usi_alloc(&sw->allocator, USI_MAX_ROUTE * sizeof *sw->routes, _Alignof(usi_route));
+    if (!sw->routes)
+        return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the topics of a switch");
+    memset(sw->routes, 0, USI_MAX_ROUTE * sizeof *sw->routes);
+    sw->has_forwarder = pthread_create(&sw->forwarder, NULL, usi_switch_forward, sw) == 0;
+    if (!sw->has_forwarder) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no thread for a switch");
+    return join(sw, def, err);
+}
+
+// The threads that discover topics and keep the authority.
+static us_status start_threads(us_switch *sw, us_error *err) {
+    usi_switch_search(sw, search_for);
+    sw->has_discoverer = pthread_create(&sw->discoverer, NULL, usi_switch_discover, sw) == 0;
+    sw->has_thread = sw->has_discoverer && pthread_create(&sw->thread, NULL, run, sw) == 0;
+    return sw->has_thread ? US_OK : us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no thread for a switch");
+}
+
+us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_error *err) {
+    if (!def || !out_switch)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL,
+                            "us_switch_open needs a definition and a place for the switch");
+    *out_switch = NULL;
+    us_status status = check_def(def, err);
+    if (status) return status;
+    us_switch *sw = usi_alloc(&def->allocator, sizeof *sw, _Alignof(us_switch));
+    if (!sw) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a switch");
+    memset(sw, 0, sizeof *sw);
+    copy_def(sw, def);
     if ((status = usi_switch_read_rules(sw, def->rules, def->n_rule, err))) {
         usi_release(&def->allocator, sw, sizeof *sw, _Alignof(us_switch));
         return status;
@@ -691,22 +715,8 @@ us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_er
     status = usi_handover_open(sw, &def->handover, err);
     us_status log_status = usi_event_log_open(sw, err);
     if (!status) status = log_status;
-    sw->routes = usi_alloc(&sw->allocator, USI_MAX_ROUTE * sizeof *sw->routes, _Alignof(usi_route));
-    if (status || !sw->routes) {
-        if (!status)
-            status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the topics of a switch");
-    } else {
-        memset(sw->routes, 0, USI_MAX_ROUTE * sizeof *sw->routes);
-        sw->has_forwarder = pthread_create(&sw->forwarder, NULL, usi_switch_forward, sw) == 0;
-        status = sw->has_forwarder ? join(sw, def, err)
-                                   : us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no thread for a switch");
-    }
-    if (!status) {
-        usi_switch_search(sw, search_for);
-        sw->has_discoverer = pthread_create(&sw->discoverer, NULL, usi_switch_discover, sw) == 0;
-        sw->has_thread = sw->has_discoverer && pthread_create(&sw->thread, NULL, run, sw) == 0;
-        if (!sw->has_thread) status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no thread for a switch");
-    }
+    if (!status) status = open_routes(sw, def, err);
+    if (!status) status = start_threads(sw, err);
     if (status) {
         us_switch_close(sw);
         return status;
