@@ -81,20 +81,24 @@ static usi_joint_row *limit_rows(usi_joint_row *r, const usi_joint_law *law, con
 }
 
 void usi_actuate(const us_model *m, const usi_actuation_input *in, usi_actuation *out, double *out_effort) {
-    usi_joint_row *r = out->row;
+    usi_joint_row *const row = out->row, *r = row;
     if (m->n_drive > 0) memset(out_effort, 0, (size_t)m->n_drive * sizeof *out_effort);
     for (int32_t k = 0; k < m->n_actuated; k++) {
         const int32_t *first = m->actuated[k].first;
-        const usi_joint_law *law = m->joint_law + first[0], *const end = m->joint_law + first[USI_LAW_KINDS];
-        out->start[k] = (int32_t)(r - out->row);
-        for (; law < m->joint_law + first[USI_LAW_DRIVE]; law++)
+        const usi_joint_law *law = m->joint_law + first[0],
+                            *const drives = m->joint_law + first[USI_LAW_DRIVE],
+                            *const frictions = m->joint_law + first[USI_LAW_FRICTION],
+                            *const limits = m->joint_law + first[USI_LAW_LIMIT],
+                            *const end = m->joint_law + first[USI_LAW_KINDS];
+        out->start[k] = (int32_t)(r - row);
+        for (; law < drives; law++)
             r = put_row(r, law, spring_torque(law, law->lower, in->q), -INFINITY, INFINITY, USI_LAW_SPRING);
-        for (; law < m->joint_law + first[USI_LAW_FRICTION]; law++)
+        for (; law < frictions; law++)
             r = drive_row(r, m, law, in);
-        for (; law < m->joint_law + first[USI_LAW_LIMIT]; law++)
+        for (; law < limits; law++)
             r = friction_row(r, law, in);
         for (; law < end; law++)
             r = limit_rows(r, law, in);
     }
-    out->start[m->n_actuated] = (int32_t)(r - out->row);
+    out->start[m->n_actuated] = (int32_t)(r - row);
 }

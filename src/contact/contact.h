@@ -26,24 +26,24 @@
 typedef enum usi_law {
     USI_POINT,  // row 0 only pushes: g0 = max(0, -(u0 + b0)/R0); rows 1, 2 within the circle |g12| <= mu g0;
                 // plus a damper `viscous`
-    USI_TURN,   // torsion (row 0) and rolling (rows 1, 2) of the point block before it: |g0| <= limit0 gn,
-                // |g12| <= limit1 gn, gn that block's g0
-    USI_EQUAL,  // unbounded: loop closures
+    USI_ROTATION,  // torsion (row 0) and rolling (rows 1, 2) of the point block before it: |g0| <= limit0 gn,
+                   // |g12| <= limit1 gn, gn that block's g0
+    USI_EQUAL,     // unbounded: loop closures
 } usi_law;
 
 typedef struct usi_block {
     usi_v4 m[3], d[3];
     double b[3];     // m/s
-    double mu;       // USI_POINT: coefficient that holds in this step. USI_TURN: limit of row 0, m
+    double mu;       // USI_POINT: coefficient that holds in this step. USI_ROTATION: limit of row 0, m
     double g[3];     // N s, impulse; at entry that of the last step (0 when new)
     double radius;   // N s, lagged friction radius: set and used by the solvers
     double R[3];     // compliance, 1/kg; R[1] == R[2]
     double viscous;  // USI_POINT: N s, step times viscous friction, acts on rows 1, 2 while g0 > 0
     double K[2];     // kg, 1 / R of row 0 and of rows 1, 2
-    double limit;    // USI_TURN: limit of rows 1, 2, m
+    double limit;    // USI_ROTATION: limit of rows 1, 2, m
     double rebound;  // USI_POINT: restitution of an impact, then (impact.c) minus the normal velocity that it
                      // asks for, m/s; 0: no impact
-    double press;    // USI_TURN: K of the point's row 0 while that presses, 0 otherwise: set and used by
+    double press;    // USI_ROTATION: K of the point's row 0 while that presses, 0 otherwise: set and used by
                      // Newton's method
     int32_t law;
     int32_t n;      // rows in use: 1 .. 3

@@ -17,7 +17,7 @@
 
 // ---------------------------------------------------------------- Coulomb's law
 
-// The greatest friction under a normal impulse, N s. Torsion and rolling have the same law with a lever, m,
+// The largest friction under a normal impulse, N s. Torsion and rolling have the same law with a lever, m,
 // in the place of mu, and their limits are N m s.
 static inline double usi_friction_limit(double mu, double normal) { return mu * normal; }
 
@@ -50,20 +50,16 @@ static inline bool usi_coulomb_holds(const double g[3], const double u[3], doubl
 static inline double usi_clamp(double y, double limit) { return y > limit ? limit : y < -limit ? -limit : y; }
 
 // Two rows within a circle: g = y where |y| <= limit, else limit y/|y|.
-static inline bool usi_circle(const double y[2], double limit, double g[2], double t[2], double *out_ratio) {
-    double square = y[0] * y[0] + y[1] * y[1];
+static inline void usi_circle(const double y[2], double limit, double g[2]) {
+    const double square = y[0] * y[0] + y[1] * y[1];
     if (usi_is_within(square, limit)) {
         g[0] = y[0];
         g[1] = y[1];
-        return false;
+        return;
     }
-    double inverse = 1 / sqrt(square);
-    t[0] = y[0] * inverse;
-    t[1] = y[1] * inverse;
-    g[0] = limit * t[0];
-    g[1] = limit * t[1];
-    *out_ratio = limit * inverse;
-    return true;
+    const double inverse = 1 / sqrt(square);
+    g[0] = limit * (y[0] * inverse);
+    g[1] = limit * (y[1] * inverse);
 }
 
 // Friction that slips, limit t/|t|, as a function of the normal impulse and of t: its direction, and its
@@ -85,24 +81,23 @@ static inline usi_slip usi_slip_slope(double mu, double limit, double t1, double
 // impulse of its point, `before`.
 static inline double usi_friction_radius(const usi_block *k, double before) {
     if (k->law == USI_POINT) return usi_friction_limit(k->mu, k->g[0]);
-    return k->law == USI_TURN ? before : 0;
+    return k->law == USI_ROTATION ? before : 0;
 }
 
 // The impulse alone.
 static inline void usi_law_impulse(const usi_block *k, const double u[3], bool is_exact, double g[3]) {
-    double y[3] = {-(u[0] + k->b[0]) * k->K[0], -(u[1] + k->b[1]) * k->K[1], -(u[2] + k->b[2]) * k->K[1]},
-           t[2], ratio;
+    double y[3] = {-(u[0] + k->b[0]) * k->K[0], -(u[1] + k->b[1]) * k->K[1], -(u[2] + k->b[2]) * k->K[1]};
     if (k->law == USI_POINT) {
         g[0] = y[0] > 0 ? y[0] : 0;
         double limit = is_exact ? usi_friction_limit(k->mu, g[0]) : k->radius;
-        usi_circle(y + 1, limit, g + 1, t, &ratio);
+        usi_circle(y + 1, limit, g + 1);
         if (k->viscous > 0 && limit > 0) {
             g[1] -= k->viscous * u[1];
             g[2] -= k->viscous * u[2];
         }
-    } else if (k->law == USI_TURN) {
+    } else if (k->law == USI_ROTATION) {
         g[0] = usi_clamp(y[0], usi_friction_limit(k->mu, k->radius));
-        usi_circle(y + 1, usi_friction_limit(k->limit, k->radius), g + 1, t, &ratio);
+        usi_circle(y + 1, usi_friction_limit(k->limit, k->radius), g + 1);
     } else {
         g[0] = y[0];
         g[1] = k->n > 1 ? y[1] : 0;
@@ -110,12 +105,13 @@ static inline void usi_law_impulse(const usi_block *k, const double u[3], bool i
     }
 }
 
-// Impulse at the velocities u, in lanes 0 to 2 as they are, and its slope (row major, but for what a turning
-// block has of its point).
+// Impulse at the velocities u, in lanes 0 to 2 as they are (lane 3 means nothing), and its slope (row major,
+// but for what a turning block has of its point).
 static inline usi_v4 usi_law_slope(const usi_block *k, usi_v4 u, bool is_exact, double G[9]) {
-    const usi_v4 K = {k->K[0], k->K[1], k->K[1], 0}, zero = usi_v4_zero();
-    const usi_v4 y = -(u + *(const usi_v4_unaligned *)k->b) * K;
-    double normal = y[0], limit, t[2], ratio;
+    const usi_v4 both = *(const usi_v4_unaligned *)k->K, K = __builtin_shufflevector(both, both, 0, 1, 1, 3);
+    const usi_v4 zero = usi_v4_zero();
+    usi_v4 g = -(u + *(const usi_v4_unaligned *)k->b) * K;
+    double limit;
     *(usi_v4_unaligned *)G = zero;
     *(usi_v4_unaligned *)(G + 4) = zero;
     G[8] = 0;
@@ -124,41 +120,47 @@ static inline usi_v4 usi_law_slope(const usi_block *k, usi_v4 u, bool is_exact, 
     if (k->law == USI_EQUAL) {
         for (int i = 0; i < k->n; i++)
             G[4 * i] = K[i];
-        return (usi_v4){y[0], k->n > 1 ? y[1] : 0, k->n > 2 ? y[2] : 0, 0};
+        return (usi_v4){g[0], k->n > 1 ? g[1] : 0, k->n > 2 ? g[2] : 0, 0};
     }
     if (k->law == USI_POINT) {
-        G[0] = normal > 0 ? K[0] : 0;
-        normal = normal > 0 ? normal : 0;
-        limit = is_exact ? usi_friction_limit(k->mu, normal) : k->radius;
+        if (g[0] > 0)
+            G[0] = K[0];
+        else
+            g = __builtin_shufflevector(g, zero, 4, 1, 2, 7);
+        limit = is_exact ? usi_friction_limit(k->mu, g[0]) : k->radius;
         // Where it does not press, and where it has no friction.
-        if (limit <= 0) return usi_v4_all(normal) * (usi_v4){1, 0, 0, 0};
+        if (limit <= 0) return g * (usi_v4){1, 0, 0, 0};
     } else {
         const double bound = usi_friction_limit(k->mu, k->radius);
-        const bool is_in = fabs(normal) < bound;
+        const bool is_in = fabs(g[0]) < bound;
         G[0] = is_in ? K[0] : 0;
-        if (is_exact && !is_in) G[1] = copysign(k->mu * k->press, normal);
-        normal = is_in ? normal : copysign(bound, normal);
+        if (is_exact && !is_in) G[1] = copysign(k->mu * k->press, g[0]);
+        g[0] = is_in ? g[0] : copysign(bound, g[0]);
         limit = usi_friction_limit(k->limit, k->radius);
     }
 
-    // Rows across it.
-    double g[2] = {y[1], y[2]};
+    // Rows across it: sticking, or on the circle.
+    const double square = g[1] * g[1] + g[2] * g[2];
     G[4] = G[8] = K[1];
-    if (usi_circle(g, limit, g, t, &ratio)) {
-        const double s = ratio * K[1], by = k->law == USI_POINT ? k->mu * K[0] : k->limit * k->press;
-        G[4] = s * (1 - t[0] * t[0]);
-        G[8] = s * (1 - t[1] * t[1]);
-        G[5] = G[7] = -s * t[0] * t[1];
-        G[3] = is_exact ? by * t[0] : 0;
-        G[6] = is_exact ? by * t[1] : 0;
+    if (!usi_is_within(square, limit)) {
+        const double inverse = 1 / sqrt(square), t1 = g[1] * inverse, t2 = g[2] * inverse,
+                     s = limit * inverse * K[1],
+                     by = k->law == USI_POINT ? k->mu * K[0] : k->limit * k->press;
+        g[1] = limit * t1;
+        g[2] = limit * t2;
+        G[4] = s * (1 - t1 * t1);
+        G[8] = s * (1 - t2 * t2);
+        G[5] = G[7] = -s * t1 * t2;
+        G[3] = is_exact ? by * t1 : 0;
+        G[6] = is_exact ? by * t2 : 0;
     }
     if (k->law == USI_POINT && k->viscous > 0) {
-        g[0] -= k->viscous * u[1];
-        g[1] -= k->viscous * u[2];
+        g[1] -= k->viscous * u[1];
+        g[2] -= k->viscous * u[2];
         G[4] += k->viscous;
         G[8] += k->viscous;
     }
-    return (usi_v4){normal, g[0], g[1], 0};
+    return g;
 }
 
 // ---------------------------------------------------------------- one point

@@ -28,7 +28,7 @@ struct usi_six;  // contact__sparse_kernel.h
 typedef struct usi_problem {
     usi_contacts *c;
     usi_island *s;
-    const usi_contact_input *push;
+    const usi_contact_input *in;
     bool has_moved;   // the iterate is not where the step starts
     bool is_exact;    // friction of the iterate's own normal impulses, otherwise of the lagged radii
     bool is_free;     // all units are free bodies: unit i is body i
@@ -80,7 +80,7 @@ static inline bool usi_coupling_in(const usi_problem *p, const usi_coupling *k) 
     return &p->c->islands.island[p->c->islands.tree[p->c->model->node[k->v[0]].tree].island] == p->s &&
            p->c->islands.tree[p->c->model->node[k->v[0]].tree].island >= 0;
 }
-static inline double usi_coupling_stiffness(const usi_problem *p) { return 1e6 * p->s->most_mass; }
+static inline double usi_coupling_stiffness(const usi_problem *p) { return 1e6 * p->s->max_mass; }
 
 static inline usi_v4 usi_origin_shift(const usi_problem *p, int32_t t) {
     return p->s->O - p->c->dyn->origin[t];
@@ -115,5 +115,40 @@ void usi_branch_solve_two(usi_problem *p, usi_span span, double *x, double *y);
 bool usi_newton_matrix(usi_problem *p);
 // With the last factors from the residual in p->r to the Newton step, in p->x (and step_v of the trees).
 void usi_newton_step(usi_problem *p);
+
+// Two numbers anywhere.
+typedef double usi_v2_unaligned __attribute__((vector_size(16), may_alias, aligned(8)));
+
+// The velocities of a block's rows when its first body has the twist (w, v) against its second, in lanes 0
+// to 2.
+static inline usi_v4 usi_row_velocity(const usi_block *k, usi_v4 w, usi_v4 v) {
+    return usi_three_sums(k->m[0] * w + k->d[0] * v, k->m[1] * w + k->d[1] * v, k->m[2] * w + k->d[2] * v);
+}
+static inline void usi_store_three(usi_v4 y, double u[3]) {
+    *(usi_v2_unaligned *)u = __builtin_shufflevector(y, y, 0, 1);
+    u[2] = y[2];
+}
+
+// The impulse of a coupling at joint velocities v.
+static inline double usi_coupling_impulse(const usi_problem *p, const usi_coupling *k, const double *v) {
+    double phi = -k->offset, u = 0;
+    for (int32_t i = 0; i < k->n_term; i++) {
+        phi += k->factor[i] * p->in->q[k->q[i]];
+        u += k->factor[i] * v[k->v[i]];
+    }
+    return -usi_coupling_stiffness(p) * (u + phi / p->c->model->step);
+}
+
+// newton_residual.c: impulses at the iterate, their slopes, and the residual in p->r. Returns the residual's
+// norm over that of the impulses. Twists of the bodies that are hit about O from the iterate (or, with
+// `is_step`, from the Newton step). Momenta of a tree's links about its own origin, from changes of the joint
+// velocities: into their n and f.
+double usi_newton_residual(usi_problem *p);
+void usi_newton_twists(usi_problem *p, bool is_step);
+void usi_tree_momenta(const usi_problem *p, int32_t t, const double *delta);
+
+// newton_line.c: how far to go back from the end of a full step, -1 .. 0 of it, to where the slope of the
+// potential is 0. s_start < 0 and s_end > 0: the slopes at its ends.
+double usi_newton_search(usi_problem *p, double s_start, double s_end);
 
 #endif

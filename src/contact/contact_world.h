@@ -1,13 +1,16 @@
 // Contact in a world that steps: which shapes touch, what they remember, and the velocities at the end of the
 // step.
 //
-//     collide     frames of all links with shapes; boxes; pairs; contact points with what they remember
-//     (collide.c)
-//                 and before that the ground under the boxes, where it is paged in (residency.c)
-//     islands     trees that hang together through contacts (island.c) rows        points to blocks, by the
-//     interaction models                                            (rows.c) solve       Newton (newton.c),
-//     Gauss-Seidel, or rigid (rigid_island.c), island by island, in any order, on any thread remember    what
-//     the points keep for the next step                                                 (rows.c)
+//     collide    frames of all links with shapes (collision_frames.c); ground under the boxes, where it is
+//     paged in
+//                (residency.c); boxes and near pairs (near_pairs.c); points with what they remember
+//                (collide.c)
+//     islands    trees that hang together through contacts (island.c)
+//     rows       points to blocks, by the interaction models (rows.c)
+//     solve      island by island, in any order, on any thread (solve_islands.c): Newton (newton.c),
+//     Gauss-Seidel
+//                (gauss_seidel.c), or rigid (rigid_island.c)
+//     remember   what the points keep for the next step (rows.c)
 #ifndef USI_CONTACT_CONTACT_WORLD_H
 #define USI_CONTACT_CONTACT_WORLD_H
 
@@ -34,15 +37,15 @@ typedef struct usi_touch {
 // What a contact point remembers. Vectors are in the frame of A's node, p_B in that of B's.
 typedef struct usi_anchor {
     us_vec3 p_A, p_B, normal;
-    us_vec3 xi;    // m, elastic tangential deflection
-    us_vec3 hold;  // m, the point of A that the tangential spring ties to p_B
-    us_vec3 turn;  // rad, elastic deflection of the torsional and rolling rows
-    us_vec3 g;     // N s, impulse on A
+    us_vec3 xi;     // m, elastic tangential deflection
+    us_vec3 hold;   // m, the point of A that the tangential spring ties to p_B
+    us_vec3 angle;  // rad, elastic deflection of the torsional and rolling rows
+    us_vec3 g;      // N s, impulse on A
     uint64_t feature;
     double memory[US_TOUCH_MEMORY];  // of the interaction model
     double stiffness, damping;       // N/m, N s/m: of the tangential spring
     int32_t is_sliding;
-    int32_t is_kept;  // the step kept the velocities of the one before: they balanced
+    int32_t is_kept;  // the step kept the velocities of the one before: their residual was small
 } usi_anchor;
 
 // X(type, name, count, unit, about): fields of the state.
@@ -66,20 +69,20 @@ typedef struct usi_contact_state {
 
 // A link that carries shapes (0 is the world), in this step.
 typedef struct usi_collision_body {
-    us_pose X_WN;              // with has_turn; in any case where there are loops
+    us_pose X_WN;              // with has_rotation; in any case where there are loops
     usi_v4 X, Y, Z, p;         // columns of R_WN, position in the world
     usi_v4 w, v;               // twist at p
     double speed, spin;        // their lengths
     int32_t node, tree, body;  // body: its place in its island's list
     int32_t first_geom, end_geom;
-    bool has_turn;  // X_WN is known, and not only these columns
+    bool has_rotation;  // X_WN is known, and not only these columns
 } usi_collision_body;
 
-// Where a carrier was when the boxes of its shapes were grown.
+// Where a collision body was when the boxes of its shapes were grown.
 typedef struct usi_stay {
     usi_v4 X, Y, Z, p;
     double speed, spin;
-    double far, room;  // m: greatest distance of a point of its shapes, least that a box was grown by
+    double far, room;  // m: largest distance of a point of its shapes, least that a box was grown by
 } usi_stay;
 
 // The sums over the lanes of three vectors, in lanes 0 to 2; what lane 3 holds means nothing.
@@ -136,7 +139,7 @@ typedef struct usi_soil_contact {
     us_wheel_reaction reaction;  // wheels
     double sinkage;              // m, below the surface that is there
     double vx, vy, spin;         // m/s, rad/s: wheels
-    double way;                  // wheels: 1 or -1, where the soil lies that it meets
+    double direction;            // wheels: 1 or -1, where the soil lies that it meets
     double blend;                // wheels: 1 rolls, 0 rests
     double drag[2];              // N s/m, how the shear along and across falls with the rim's speed
     double radius, area;         // feet: m of a ball, or else m^2
@@ -149,11 +152,11 @@ typedef struct usi_soil_contact {
 // An island: trees first_tree .. and points first_point .. in the sorted lists.
 typedef struct usi_island {
     int32_t first_tree, n_tree;
-    int32_t first_body, n_body;  // carriers that move, as usi_free
+    int32_t first_body, n_body;  // collision bodies that move, as usi_free
     int32_t first_block, n_block;
     int32_t first_point, n_point;
     double load;  // N
-    double least_mass, most_mass;
+    double min_mass, max_mass;
     usi_v4 O;      // m
     int32_t kind;  // usi_island_kind
     int32_t n_iteration;
@@ -183,8 +186,8 @@ typedef struct usi_grouped {
     bool may_press;                              // some of them
     int32_t collision_body_a, collision_body_b;  // whose the shapes are
     int32_t material_b;
-    double mass;  // kg, of both against each other
-    double push;  // m/s, how fast an overlap is pushed apart at most
+    double mass;        // kg, of both against each other
+    double separation;  // m/s, max speed at which an overlap is resolved
 } usi_grouped;
 
 // What the solve of one tree starts from and leaves.
@@ -242,7 +245,7 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
     X(bool, may_press, max_contact + 1, "", "whether a point of each may press in this step")            \
     X(usi_point_now, point, max_contact, "", "contact points of this step")                              \
     X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")      \
-    X(usi_soil_contact, soil_contact, max_sunk, "", "what is in soil")                                   \
+    X(usi_soil_contact, soil_contact, max_soil_contact, "", "what is in soil")                           \
     X(us_soil, soil_here, max_soil_here, "",                                                             \
       "what the soil under each of these is like, where it varies over its ground")
 
@@ -260,27 +263,27 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
 // rows.c. Reads points, islands, and the anchors of the state. The solvers write g, radius and press.
 #define USI_ROWS_FIELDS(X) X(usi_block, block, max_block, "", "rows of the islands")
 
-// free.c, newton.c, matrix.c, branch.c, gauss_seidel.c, rigid_island.c, impact.c. Reads rows, islands and
-// links. What comes out of it is in body, u, and in g of the rows. To remember it rows.c reads all, and
-// writes the state alone.
-#define USI_SOLVE_FIELDS(X)                                                     \
-    X(usi_free, body, n_collision_body + n_tree, "", "bodies of the islands")   \
-    X(double, u, 3 * max_block, "m/s", "velocities of the rows")                \
-    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")  \
-    X(usi_branch, branch, n_node, "", "factors of a tree's matrix")             \
-    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                 \
-    X(double, residual, n_pad, "N m s", "what is left of the momentum balance") \
+// free_bodies.c, newton.c, matrix.c, fast/branch.c, gauss_seidel.c, rigid_island.c, impact.c. Reads rows,
+// islands and links. What comes out of it is in body, u, and in g of the rows. To remember it rows.c reads
+// all, and writes the state alone.
+#define USI_SOLVE_FIELDS(X)                                                    \
+    X(usi_free, body, n_collision_body + n_tree, "", "bodies of the islands")  \
+    X(double, u, 3 * max_block, "m/s", "velocities of the rows")               \
+    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step") \
+    X(usi_branch, branch, n_node, "", "factors of a tree's matrix")            \
+    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                \
+    X(double, residual, n_pad, "N m s", "what is left of the momenta")         \
     X(double, delta, n_pad, "rad/s", "change of the joint velocities")
 
 // joints.c, for the solve. Reads q, v, commands.
-#define USI_JOINTS_FIELDS(X)                                               \
-    X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")    \
-    X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")        \
-    X(double, step_v, n_pad, "rad/s", "the Newton step")                   \
-    X(double, push, n_pad, "N m s", "impulse of bias, torques and weight") \
-    X(double, inertia, n_pad, "kg m2", "diagonal of the mass matrix")      \
-    X(double, inv_pivot, n_pad, "1/(kg m2)", "one over it")                \
-    X(double, turn, n_pad, "rad", "displacement of the step")
+#define USI_JOINTS_FIELDS(X)                                            \
+    X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees") \
+    X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")     \
+    X(double, step_v, n_pad, "rad/s", "the Newton step")                \
+    X(double, impulse, n_pad, "N m s", "of bias, torques and weight")   \
+    X(double, inertia, n_pad, "kg m2", "diagonal of the mass matrix")   \
+    X(double, inv_pivot, n_pad, "1/(kg m2)", "one over it")             \
+    X(double, work, n_pad, "", "projected forces, then the displacement of the step")
 
 #define USI_CONTACT_ARRAY(type, name, count, unit, about) type *name;
 typedef struct usi_collide_scratch {
@@ -307,18 +310,23 @@ typedef struct usi_solve_scratch {
     USI_SOLVE_FIELDS(USI_CONTACT_ARRAY)
 } usi_solve_scratch;
 
+typedef struct usi_joints_scratch {
+    USI_JOINTS_FIELDS(USI_CONTACT_ARRAY)
+} usi_joints_scratch;
+
 // Fast twins of plain code, and what is kept from step to step: each can be switched off, and gives the same
 // results to rounding (tests/unit/test_contact_fast.c). docs/contact.md says what each pays.
 typedef enum usi_contact_fast {
-    USI_FAST_FREE = 1 << 0,     // free bodies four at a time: fast/free_four.c
-    USI_FAST_BRANCH = 1 << 1,   // one tree on the world joint by joint, fast/branch.c, not as a full matrix
-    USI_FAST_LAYOUT = 1 << 2,   // structures of sparse matrices are kept
-    USI_FAST_ISLANDS = 1 << 3,  // islands are kept while the same pairs touch
-    USI_FAST_SKIP = 1 << 4,     // the solve begins without the points that cannot press
-    USI_FAST_POSES = 1 << 5,    // what lies on planes and height fields without its pose
-    USI_FAST_BOXES = 1 << 6,    // no boxes for shapes that are near nothing
-    USI_FAST_APART = 1 << 7,    // directions along which pairs are apart are kept
-    USI_FAST_PAIR = 1 << 8,     // the rows of pairs of the same materials, masses and loads are alike
+    USI_FAST_FREE = 1 << 0,     // fast/free_four.c: free bodies four at a time
+    USI_FAST_BRANCH = 1 << 1,   // fast/branch.c: one tree on the world joint by joint, not as a full matrix
+    USI_FAST_LAYOUT = 1 << 2,   // matrix.c, make_sparse: structures of sparse matrices are kept
+    USI_FAST_ISLANDS = 1 << 3,  // fast/kept_islands.c: islands are kept while the same pairs touch
+    USI_FAST_SKIP = 1 << 4,     // rows.c, usi_make_rows: the solve begins without points that cannot press
+    USI_FAST_POSES =
+        1 << 5,  // collide.c, find_points: what lies on planes and height fields without its pose
+    USI_FAST_BOXES = 1 << 6,  // near_pairs.c, has_stayed: no boxes for shapes that are near nothing
+    USI_FAST_APART = 1 << 7,  // fast/apart.c: directions along which pairs are apart are kept
+    USI_FAST_PAIR = 1 << 8,   // rows.c, start_pair: rows of pairs of the same materials, masses and loads
     USI_FAST_ALL = (1 << 9) - 1
 } usi_contact_fast;
 
@@ -347,28 +355,28 @@ typedef struct usi_contacts {
     usi_v4 (*inv_inertia)[3];  // per tree, of free bodies: columns of the inverse inertia about the centre of
                                // mass, in node axes
     double *tree_mass;
-    double fall_speed;                  // m/s, what gravity gives in a step
-    usi_collision_body *fixed_carrier;  // what of the carriers never changes
-    int32_t *carrier_of;                // of each shape
-    int32_t *carrier_start;             // n_tree + 1: carriers of each tree
-    int32_t *loop_carrier;              // two per loop
+    double fall_speed;               // m/s, what gravity gives in a step
+    usi_collision_body *fixed_body;  // what of the collision bodies never changes
+    int32_t *body_of_geom;           // of each shape
+    int32_t *tree_body_start;        // n_tree + 1: collision bodies of each tree
+    int32_t *loop_body;              // two per loop
     int32_t *inwards;  // n_node: the nodes of each tree, but those of a free root at its beginning from the
                        // deepest inwards
-    double *far;       // m, greatest distance of a shape's points from its node's origin
+    double *far;       // m, largest distance of a shape's points from its node's origin
     bool *is_plain;    // shapes whose axes are their node's
     int64_t n_solve, n_iteration, n_fallback;  // since create, for benchmarks
     int32_t error_count;       // contacts, or pairs that are near, for which there was no room
     bool is_pair_error;        // they were pairs
-    usi_residency *residency;  // n_footing: ground that is paged in (residency.c)
-    int32_t n_footing;
+    usi_residency *residency;  // n_paged: ground that is paged in (residency.c)
+    int32_t n_paged;
     bool is_residency_error;  // some of it could not be had: residency_error
     us_error residency_error;
-    int32_t lone;  // a tree's number + 1: only what touches it is found (sim/settle.c); 0: everything
+    int32_t only_tree;  // a tree's number + 1: only what touches it is found (sim/settle.c); 0: everything
     usi_collide_scratch collide;
     usi_islands_scratch islands;
     usi_rows_scratch rows;
     usi_solve_scratch solve;
-    USI_JOINTS_FIELDS(USI_CONTACT_ARRAY)
+    usi_joints_scratch joints;
 } usi_contacts;
 
 // A point's own block, that of its turning, and in soil that of a wheel's slip.
@@ -390,7 +398,7 @@ void usi_find_islands(usi_contacts *c);
 // Solves all islands: velocities, positions and efforts of touched trees, and what the contacts remember, go
 // to push->out_* and next. Returns false when an island could not be solved.
 bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contact_state *next,
-                       const usi_contact_input *push);
+                       const usi_contact_input *in);
 
 // The box around each tree's shapes at (q, v), grown by `lead` s of its motion and `more` m; one without
 // shapes gets an inverted one. Ghosts that are still included. Overwrites the links' frames.
@@ -398,6 +406,6 @@ void usi_contacts_reach(usi_contacts *c, const double *q, const double *v, doubl
                         us_aabb *out_box);
 // After usi_solve_islands: adds what our own trees gave to the ghosts that they touched in this step, as
 // forces at the links' origins; and marks these links, also where the force is 0. Both n_body.
-void usi_contacts_pushes(const usi_contacts *c, us_wrench *out_wrench, bool *out_is_touched);
+void usi_contacts_wrenches(const usi_contacts *c, us_wrench *out_wrench, bool *out_is_touched);
 
 #endif

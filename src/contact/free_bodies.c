@@ -3,19 +3,19 @@
 
 // What commands push a body with: force, and moment about the centre of mass, which is at `arm` from the
 // body's origin.
-void usi_free_command(const usi_contacts *c, const usi_contact_input *push, const usi_collision_body *k,
+void usi_free_command(const usi_contacts *c, const usi_contact_input *in, const usi_collision_body *k,
                       usi_v4 *out_force, usi_v4 *out_moment) {
     const us_model *m = c->model;
     const usi_tree *tree = &m->tree[k->tree];
     usi_v4 arm = usi_to_world(k, usi_v4_vec3(m->node[tree->end - 1].com)), force = usi_v4_zero(),
            moment = force;
-    if (push->torque) {
-        const double *t = push->torque + tree->first;
+    if (in->torque) {
+        const double *t = in->torque + tree->first;
         force = usi_v4_columns(k->X, k->Y, k->Z, t + 3);
         moment = usi_v4_columns(k->X, k->Y, k->Z, t) - usi_v4_cross(arm, force);
     }
-    for (int32_t j = c->body_start[k->tree]; push->wrench && j < c->body_start[k->tree + 1]; j++) {
-        const us_wrench *given = &push->wrench[c->body_of_tree[j]];
+    for (int32_t j = c->body_start[k->tree]; in->wrench && j < c->body_start[k->tree + 1]; j++) {
+        const us_wrench *given = &in->wrench[c->body_of_tree[j]];
         usi_v4 f = usi_v4_from(given->f), at = usi_to_world(k, m->body[c->body_of_tree[j]].X_NB.p);
         force += f;
         moment += usi_v4_from(given->n) + usi_v4_cross(at - arm, f);
@@ -52,7 +52,7 @@ static usi_v4 gyroscopic(const usi_v4 J[3], usi_v4 w, usi_v4 L, double h) {
 }
 
 // Momentum form, first order.
-static void start_body(const usi_contacts *c, const usi_contact_input *push, const usi_collision_body *k,
+static void start_body(const usi_contacts *c, const usi_contact_input *in, const usi_collision_body *k,
                        usi_free *b) {
     const double h = c->model->step;
     const usi_node *node = &c->model->node[c->model->tree[k->tree].end - 1];
@@ -62,7 +62,7 @@ static void start_body(const usi_contacts *c, const usi_contact_input *push, con
     usi_v4 J[3], force, moment;
     rotate(k, node->I, J);
     rotate(k, c->inv_inertia[k->tree], b->inv_I);
-    usi_free_command(c, push, k, &force, &moment);
+    usi_free_command(c, in, k, &force, &moment);
 
     // Momentum at the end, about the centre of mass.
     const usi_v4 angular = times(J, w), L = angular + h * (gyroscopic(J, w, angular, h) + moment);
@@ -86,7 +86,7 @@ static void start_body(const usi_contacts *c, const usi_contact_input *push, con
 }
 
 // The centre of mass goes straight on, the body turns about it.
-static void finish_body(const usi_contacts *c, const usi_contact_input *push, const usi_collision_body *k,
+static void finish_body(const usi_contacts *c, const usi_contact_input *in, const usi_collision_body *k,
                         const usi_free *b) {
     const double h = c->model->step;
     const usi_v4 O = c->islands.island[c->islands.tree[k->tree].island].O, at = b->c * (usi_v4){1, 1, 1, 0},
@@ -95,7 +95,7 @@ static void finish_body(const usi_contacts *c, const usi_contact_input *push, co
     const us_quat q = us_quat_normalize(us_quat_mul(us_quat_exp(usi_v4_vec3(h * b->w)), k->X_WN.q)),
                   back = us_quat_conj(q);
     const usi_v4 arm = usi_v4_from(us_quat_rotate(q, usi_v4_vec3(com)));
-    usi_free_end(c, push, k, (us_pose){q, usi_v4_vec3(O + at + h * v_com - arm)},
+    usi_free_end(c, in, k, (usi_v4){q.w, q.x, q.y, q.z}, O + at + h * v_com - arm,
                  usi_v4_from(us_quat_rotate(back, usi_v4_vec3(b->w))),
                  usi_v4_from(us_quat_rotate(back, usi_v4_vec3(v_com - usi_v4_cross(b->w, arm)))));
 }
@@ -108,24 +108,24 @@ static int32_t n_bodies(const usi_contacts *c) {
     return last->first_body + last->n_body;
 }
 
-void usi_free_start(usi_contacts *c, const usi_contact_input *push) {
+void usi_free_start(usi_contacts *c, const usi_contact_input *in) {
     if (usi_is_fast(c, USI_FAST_FREE)) {
-        usi_free_four_start(c, push);
+        usi_free_four_start(c, in);
         return;
     }
     for (int32_t i = 0; i < n_bodies(c); i++) {
         const usi_collision_body *k = &c->collide.collision_body[c->islands.collision_body_of[i]];
-        if (c->model->tree[k->tree].is_free_body) start_body(c, push, k, &c->solve.body[i]);
+        if (c->model->tree[k->tree].is_free_body) start_body(c, in, k, &c->solve.body[i]);
     }
 }
 
-void usi_free_finish(usi_contacts *c, const usi_contact_input *push) {
+void usi_free_finish(usi_contacts *c, const usi_contact_input *in) {
     if (usi_is_fast(c, USI_FAST_FREE)) {
-        usi_free_four_finish(c, push);
+        usi_free_four_finish(c, in);
         return;
     }
     for (int32_t i = 0; i < n_bodies(c); i++) {
         const usi_collision_body *k = &c->collide.collision_body[c->islands.collision_body_of[i]];
-        if (c->model->tree[k->tree].is_free_body) finish_body(c, push, k, &c->solve.body[i]);
+        if (c->model->tree[k->tree].is_free_body) finish_body(c, in, k, &c->solve.body[i]);
     }
 }

@@ -1,7 +1,7 @@
 // Block Gauss-Seidel: one contact point after the other gets the impulse that its law asks for while the rest
 // stands still.
 //
-// For large heaps of free bodies, where a few sweeps over compliant rows cost less than one factorisation.
+// For large piles of free bodies, where a few sweeps over compliant rows cost less than one factorisation.
 // What makes it fast is what a visit does not touch:
 //
 //   * Twists are kept about each body's centre of mass and as the CHANGE against the motion without blocks,
@@ -133,7 +133,7 @@ static void make_row(const factor *bodies, const usi_block *k, int32_t index, sw
     r->to_a = k->a < 0 ? DUMP : r->a;
     r->to_b = k->b_ < 0 ? DUMP : r->b_;
     r->index = index;
-    r->kind = k->law == USI_EQUAL ? EQUAL : k->law == USI_TURN ? TURN : k->viscous > 0 ? DAMPED : POINT;
+    r->kind = k->law == USI_EQUAL ? EQUAL : k->law == USI_ROTATION ? TURN : k->viscous > 0 ? DAMPED : POINT;
     // A row that is not in use is made of zeros and keeps its impulse 0. A point without friction has only
     // its normal.
     int32_t n = k->law == USI_POINT && !(k->mu > 0) ? 1 : k->n;
@@ -222,9 +222,9 @@ static void visit_damped(sweep_row *r, double eta, const double e[3], double u1,
 
 // Torsion, then rolling within its circle; `gn` is the point's normal impulse. For these rows a1, a2 are K01
 // and K02.
-static inline void visit_turn(sweep_row *r, double most, double gn, const double e[3], double next[3]) {
+static inline void visit_rotation(sweep_row *r, double max, double gn, const double e[3], double next[3]) {
     usi_local *l = &r->local;
-    next[0] = usi_clamp(r->g[0] - l->k * e[0], usi_friction_limit(most, gn));
+    next[0] = usi_clamp(r->g[0] - l->k * e[0], usi_friction_limit(max, gn));
     double e1 = e[1] + l->a1 * (next[0] - r->g[0]), e2 = e[2] + l->a2 * (next[0] - r->g[0]);
     next[1] = r->g[1] - (l->t11 * e1 + l->t12 * e2);
     next[2] = r->g[2] - (l->t12 * e1 + l->t22 * e2);
@@ -257,7 +257,7 @@ static inline void visit(moving *body, sweep_row *rows, int32_t i, const usi_blo
                u2 = k->n > 2 ? e[2] - r->R[1] * r->g[2] - k->b[2] : 0;
         visit_damped(r, k->viscous, e, u1, u2, next);
     } else if (r->kind == TURN) {
-        visit_turn(r, block[r->index].mu, i > 0 ? rows[i - 1].g[0] : 0, e, next);
+        visit_rotation(r, block[r->index].mu, i > 0 ? rows[i - 1].g[0] : 0, e, next);
     } else {
         usi_local_stick(&r->local, e, next);
         for (int j = 0; j < 3; j++)
@@ -275,15 +275,15 @@ static inline void visit(moving *body, sweep_row *rows, int32_t i, const usi_blo
 // The largest change of a body's velocity against `before`, squared; turning counts with the radius of
 // gyration. Keeps the velocities in `before`.
 static double changed(const moving *body, moving *before, int32_t n) {
-    double most = 0;
+    double max = 0;
     for (int32_t i = FIRST; i < n; i++) {
         usi_v4 v = body[i].v - before[i].v, x = body[i].x - before[i].x;
         double linear = usi_v4_dot(v, v), angular = usi_v4_dot(x, x) * body[i].v[3];
-        most = linear > most ? linear : most;
-        most = angular > most ? angular : most;
+        max = linear > max ? linear : max;
+        max = angular > max ? angular : max;
         before[i] = body[i];
     }
-    return most;
+    return max;
 }
 
 int32_t usi_gauss_seidel(usi_free *body, int32_t n_body, usi_block *block, int32_t n_block, int32_t min_sweep,

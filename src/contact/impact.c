@@ -12,9 +12,9 @@
 //
 // which is just the change of kinetic energy that they make. With no restitution at all W <= 0: what a row
 // gives is against the velocity it ends with, and the rest of the sum is -g A g / 2. So when W comes out
-// above 0, restitution is the cause, and all targets of the island are multiplied by the greatest share s in
+// above 0, restitution is the cause, and all targets of the island are multiplied by the largest share s in
 // 0 .. 1 for which W(s) <= 0. That is the largest rebound that energy allows; e itself is met wherever it is
-// possible, and always for balls, for blows through the centre of mass, and without friction at a single
+// possible, and always for balls, for impacts through the centre of mass, and without friction at a single
 // point.
 //
 // Springs of contacts at rest may push meanwhile, or be bent: what they hold counts with the energy. Rows
@@ -26,8 +26,8 @@
 // impact as long as after it.
 #include "contact/contact__parts.h"
 
-// What of the work of the blow, the sum of |g_n u_n| / 2, may be left over by rounding, and what it may fall
-// short when a share is sought.
+// What of the work of the impact, the sum of |g_n u_n| / 2, may be left over by rounding, and what it may
+// fall short when a share is sought.
 static const double ROUNDING = 1e-9, SHORT = 1e-3;
 enum { MAX_ROUNDS = 20 };
 // m/s: a point that is hit is not turned round by the free motion of the step.
@@ -91,10 +91,10 @@ static double stored(const usi_block *k, const usi_anchor *a, double h, double g
     return energy;
 }
 
-// W, and what part of it is the blow's.
+// W, and what part of it is the impact's.
 static double work_of(const usi_contacts *c, const usi_island *s, const usi_contact_state *next,
-                      double *out_blow) {
-    double work = 0, blow = 0;
+                      double *out_impact) {
+    double work = 0, impact = 0;
     for (int32_t i = 0; i < s->n_block; i++) {
         const usi_block *k = &c->rows.block[s->first_block + i];
         const double *u = c->solve.u + 3 * (s->first_block + i), *g = k->g, *b = k->b;
@@ -104,13 +104,13 @@ static double work_of(const usi_contacts *c, const usi_island *s, const usi_cont
         for (int j = 0; j < 3; j++)
             work += 0.5 * g[j] * (before[j] + u[j]);
         if (k->rebound != 0)
-            blow += 0.5 * fabs(g[0] * before[0]);
+            impact += 0.5 * fabs(g[0] * before[0]);
         else if (k->law == USI_POINT && s->kind != USI_ISLAND_RIGID)
             work += stored(k, &next->anchor[k->point], c->model->step, c->collide.point[k->point].gap, u);
         else
             work += fmin(0, g[0] * b[0]) + fmin(0, g[1] * b[1] + g[2] * b[2]);
     }
-    *out_blow = blow;
+    *out_impact = impact;
     return work;
 }
 
@@ -126,9 +126,9 @@ static void set_share(usi_contacts *c, usi_island *s, double share) {
 // counted half (Illinois); by halves while nothing is known of the lower end.
 bool usi_impact_again(usi_contacts *c, usi_island *s, const usi_contact_state *next) {
     if (s->failed || s->share == 0 || s->round > MAX_ROUNDS) return false;
-    double blow, work = work_of(c, s, next, &blow);
-    if (s->round == 0 && work <= ROUNDING * blow) return false;
-    if (s->round > 0 && work <= 0 && work >= -SHORT * blow) return false;
+    double impact, work = work_of(c, s, next, &impact);
+    if (s->round == 0 && work <= ROUNDING * impact) return false;
+    if (s->round > 0 && work <= 0 && work >= -SHORT * impact) return false;
     bool is_low = work <= 0;
     if (is_low) {
         if (s->low_work > -INFINITY && s->round > 1) s->high_work *= 0.5;

@@ -34,36 +34,36 @@ void usi_joint_rows(const usi_contacts *c, int32_t tree, const double *restrict 
 }
 
 // The impulse of bias, torques and weight, from the links' velocities.
-static void tree_push(usi_contacts *c, const usi_contact_input *push, int32_t tree, usi_span span) {
+static void tree_impulse(usi_contacts *c, const usi_contact_input *in, int32_t tree, usi_span span) {
     const us_model *m = c->model;
     us_dyn *d = c->dyn;
     usi_inertias_of(d, span, true);
-    for (int32_t j = c->body_start[tree]; push->wrench && j < c->body_start[tree + 1]; j++) {
+    for (int32_t j = c->body_start[tree]; in->wrench && j < c->body_start[tree + 1]; j++) {
         const usi_body *body = &m->body[c->body_of_tree[j]];
-        const us_wrench *x = &push->wrench[c->body_of_tree[j]];
+        const us_wrench *x = &in->wrench[c->body_of_tree[j]];
         usi_link *k = &d->link[body->node];
         usi_v4 at = usi_link_point(k, body->X_NB.p), f = usi_v4_from(x->f);
         k->f -= f;
         k->n -= usi_v4_from(x->n) + usi_v4_cross(at, f);
     }
-    usi_project_forces_of(d, span, c->push);
+    usi_project_forces_of(d, span, c->joints.impulse);
     for (int32_t i = span.first; i < span.end; i++)
-        c->push[i] = m->step * ((push->torque ? push->torque[i] : 0) - c->push[i]);
+        c->joints.impulse[i] = m->step * ((in->torque ? in->torque[i] : 0) - c->joints.impulse[i]);
 }
 
 // Whether a link is so fast that its energy may grow by more than FAST of itself per second.
 static bool is_fast(const us_dyn *d, usi_span span, double h) {
-    double most = 0;
+    double max = 0;
     for (int32_t i = span.first; i < span.end; i++) {
         double square = usi_v4_dot(d->link[i].w, d->link[i].w);
-        most = square > most ? square : most;
+        max = square > max ? square : max;
     }
-    return most * h > FAST;
+    return max * h > FAST;
 }
 
 // The velocity that the torques of motion alone would leave: the weight and the drives are held by contacts
 // more often than not. False when the mass matrix is not positive.
-static bool predict(usi_contacts *c, const usi_contact_input *push, usi_span span) {
+static bool predict(usi_contacts *c, const usi_contact_input *in, usi_span span) {
     const us_model *m = c->model;
     us_dyn *d = c->dyn;
     usi_v4 up = d->world.av;
@@ -75,12 +75,12 @@ static bool predict(usi_contacts *c, const usi_contact_input *push, usi_span spa
         k->f -= up * usi_v4_all(((const double *)&k->h)[3]);
         k->n -= usi_v4_cross(k->h * (usi_v4){1, 1, 1, 0}, up);
     }
-    usi_project_forces_of(d, span, c->step_v);
+    usi_project_forces_of(d, span, c->joints.step_v);
     for (int32_t i = span.first; i < span.end; i++)
-        c->step_v[i] *= -m->step;
-    usi_solve_of(d, span, c->step_v);
+        c->joints.step_v[i] *= -m->step;
+    usi_solve_of(d, span, c->joints.step_v);
     for (int32_t i = span.first; i < span.end; i++)
-        c->vel[i] = push->v[i] + c->step_v[i];
+        c->joints.vel[i] = in->v[i] + c->joints.step_v[i];
     return true;
 }
 
@@ -88,37 +88,37 @@ static bool predict(usi_contacts *c, const usi_contact_input *push, usi_span spa
 // the start they feed a tree that spins: its energy grows by (h w)^2 in each step. Links that are fast enough
 // for that to matter get those of the velocity that they would leave by themselves, which takes energy
 // instead, as an implicit step does.
-void usi_tree_start(usi_contacts *c, const usi_contact_input *push, int32_t tree, bool wants_matrix) {
+void usi_tree_start(usi_contacts *c, const usi_contact_input *in, int32_t tree, bool wants_matrix) {
     const us_model *m = c->model;
     us_dyn *d = c->dyn;
     usi_span span = {m->tree[tree].first, m->tree[tree].end};
-    tree_push(c, push, tree, span);
-    if (!wants_matrix) usi_crba_diagonal_of(d, span, c->inertia);
-    if (wants_matrix) usi_crba_of(d, span, c->H);
+    tree_impulse(c, in, tree, span);
+    if (!wants_matrix) usi_crba_diagonal_of(d, span, c->joints.inertia);
+    if (wants_matrix) usi_crba_of(d, span, c->joints.H);
     for (int32_t i = span.first; wants_matrix && i < span.end; i++)
-        c->inertia[i] = c->H[m->row_start[i + 1] - 1];
-    if (is_fast(d, span, m->step) && predict(c, push, span)) {
-        usi_kinematics_of(d, span, push->q, c->vel, NULL);
-        tree_push(c, push, tree, span);
+        c->joints.inertia[i] = c->joints.H[m->row_start[i + 1] - 1];
+    if (is_fast(d, span, m->step) && predict(c, in, span)) {
+        usi_kinematics_of(d, span, in->q, c->joints.vel, NULL);
+        tree_impulse(c, in, tree, span);
     }
     for (int32_t i = span.first; i < span.end; i++) {
-        c->vel[i] = push->v[i];
-        c->inertia[i] += m->armature[i];
-        c->inv_pivot[i] = 1 / c->inertia[i];
+        c->joints.vel[i] = in->v[i];
+        c->joints.inertia[i] += m->armature[i];
+        c->joints.inv_pivot[i] = 1 / c->joints.inertia[i];
     }
 }
 
-void usi_tree_finish(usi_contacts *c, const usi_contact_input *push, int32_t tree) {
+void usi_tree_finish(usi_contacts *c, const usi_contact_input *in, int32_t tree) {
     const us_model *m = c->model;
     for (int32_t i = m->tree[tree].first; i < m->tree[tree].end; i++) {
-        push->out_v[i] = c->vel[i];
-        c->turn[i] = m->step * c->vel[i];
+        in->out_v[i] = c->joints.vel[i];
+        c->joints.work[i] = m->step * c->joints.vel[i];
     }
-    usi_add_range(m, push->q, c->turn, push->out_q, m->tree[tree].first, m->tree[tree].end);
+    usi_add_range(m, in->q, c->joints.work, in->out_q, m->tree[tree].first, m->tree[tree].end);
     const row_span rows = rows_of(c, tree);
     for (const usi_joint_row *r = rows.from; r < rows.to; r++) {
         if (r->drive < 0) continue;
-        double torque = r->torque - (r->kd + m->step * r->kp) * c->vel[r->v];
-        push->drive_effort[r->drive] = usi_row_clamp(r, torque);
+        double torque = r->torque - (r->kd + m->step * r->kp) * c->joints.vel[r->v];
+        in->drive_effort[r->drive] = usi_row_clamp(r, torque);
     }
 }

@@ -14,7 +14,7 @@ static inline bool is_idle(const double *G) { return G[0] == 0 && G[1] == 0 && G
 
 // W += J^T G J of a block that only turns: rows and columns of rotation, and by its point's normal row what
 // the limits give.
-static inline void add_turn(usi_six *W, const usi_block *k, const double *G) {
+static inline void add_rotation(usi_six *W, const usi_block *k, const double *G) {
     const usi_v4 x = k->m[0] * G[0], y = k->m[1] * G[4] + k->m[2] * G[5], z = k->m[1] * G[7] + k->m[2] * G[8];
     const usi_v4 by = k->m[0] * G[1] + k->m[1] * G[3] + k->m[2] * G[6];
     const usi_row J = usi_row_pack(k[-1].m[0], k[-1].d[0]);
@@ -93,8 +93,8 @@ static void take_couplings(const usi_problem *p, int32_t tree, int32_t n, double
 
 static double *set_right_side(usi_problem *p, usi_span span) {
     for (int32_t i = span.first; i < span.end; i++)
-        p->c->step_v[i] = -p->r[i - span.first];
-    return p->c->step_v;
+        p->c->joints.step_v[i] = -p->r[i - span.first];
+    return p->c->joints.step_v;
 }
 
 // The step's own right-hand side goes along with the first of them.
@@ -142,8 +142,8 @@ static bool factor_branch(usi_problem *p) {
         int32_t node = usi_body_collision_body(p, k->a >= 0 ? k->a : k->b_)->node - span.first;
         if (!p->is_there[node]) memset(&p->made[node], 0, sizeof *p->made);
         p->is_there[node] = true;
-        if (k->law == USI_TURN)
-            add_turn(&p->made[node], k, G);
+        if (k->law == USI_ROTATION)
+            add_rotation(&p->made[node], k, G);
         else
             add_block(&p->made[node], k, G);
     }
@@ -158,8 +158,8 @@ static void solve_branch(usi_problem *p) {
     usi_span span = {m->tree[t].first, m->tree[t].end};
     if (!p->is_solved) usi_branch_solve(p, span, set_right_side(p, span));
     p->is_solved = false;
-    take_couplings(p, t, c->coupling_start[t + 1] - c->coupling_start[t], c->step_v);
-    memcpy(p->x, c->step_v + span.first, (size_t)p->n_var * sizeof(double));
+    take_couplings(p, t, c->coupling_start[t + 1] - c->coupling_start[t], c->joints.step_v);
+    memcpy(p->x, c->joints.step_v + span.first, (size_t)p->n_var * sizeof(double));
 }
 
 // ---------------------------------------------------------------- blocks
@@ -172,13 +172,14 @@ static inline bool sum_blocks(const usi_problem *p, int32_t first, int32_t end, 
         const double *G = p->G + 9 * i;
         if (is_idle(G)) continue;
         any = true;
-        if (p->block[i].law == USI_TURN)
+        if (p->block[i].law == USI_ROTATION)
             turns = true;
         else
             add_block(W, &p->block[i], G);
     }
     for (int32_t i = first; turns && i < end; i++) {
-        if (p->block[i].law == USI_TURN && !is_idle(p->G + 9 * i)) add_turn(W, &p->block[i], p->G + 9 * i);
+        if (p->block[i].law == USI_ROTATION && !is_idle(p->G + 9 * i))
+            add_rotation(W, &p->block[i], p->G + 9 * i);
     }
     return any;
 }
@@ -202,7 +203,7 @@ static void put_tree(const usi_problem *p, double *to, int32_t stride, int32_t t
     for (int32_t i = first; i < m->tree[t].end; i++) {
         for (int32_t at = m->row_start[i]; at < m->row_start[i + 1]; at++) {
             int32_t j = m->path[at];
-            to[(i - first) * stride + j - first] = to[(j - first) * stride + i - first] = p->c->H[at];
+            to[(i - first) * stride + j - first] = to[(j - first) * stride + i - first] = p->c->joints.H[at];
         }
         to[(i - first) * stride + i - first] += m->armature[i] + p->c->solve.diag[i];
     }
@@ -296,7 +297,7 @@ static bool factor_blocks(usi_problem *p) {
         int32_t t = c->islands.members[p->s->first_tree + i];
         double *to = usi_sparse_block(p->sparse, i, i);
         if (usi_unit_is_free(p, i)) {
-            const usi_free *body = &p->body[c->collide.collision_body[c->carrier_start[t]].body];
+            const usi_free *body = &p->body[c->collide.collision_body[c->tree_body_start[t]].body];
             usi_six D = inertia(body->J, body->h);
             usi_store6(to, &D);
         } else {
@@ -331,7 +332,7 @@ static void solve_blocks(usi_problem *p) {
     for (int32_t i = 0; i < p->n_unit && !p->is_free; i++) {
         if (usi_unit_is_free(p, i)) continue;
         const usi_tree *tree = usi_unit_tree(p, i);
-        memcpy(p->c->step_v + tree->first, p->x + p->unit_start[i],
+        memcpy(p->c->joints.step_v + tree->first, p->x + p->unit_start[i],
                (size_t)(tree->end - tree->first) * sizeof(double));
     }
 }
@@ -356,11 +357,11 @@ static void find_runs(usi_problem *p) {
 }
 
 // Which pairs of units meet. Some may come more than once.
-static int32_t find_pairs(usi_problem *p, int32_t (*pair)[2], int32_t most) {
+static int32_t find_pairs(usi_problem *p, int32_t (*pair)[2], int32_t max) {
     const usi_contacts *c = p->c;
     const us_model *m = c->model;
     int32_t n = 0;
-    for (int32_t i = 0; i < p->n_run && n < most; i++) {
+    for (int32_t i = 0; i < p->n_run && n < max; i++) {
         if (p->run[i].a >= 0 && p->run[i].b >= 0) {
             pair[n][0] = p->run[i].a;
             pair[n][1] = p->run[i].b;
@@ -371,7 +372,7 @@ static int32_t find_pairs(usi_problem *p, int32_t (*pair)[2], int32_t most) {
         const usi_coupling *row = &m->coupling[k];
         if (!usi_coupling_in(p, row)) continue;
         for (int32_t i = 0; i < row->n_term; i++) {
-            for (int32_t j = 0; j < i && n < most; j++) {
+            for (int32_t j = 0; j < i && n < max; j++) {
                 pair[n][0] = c->islands.tree[m->node[row->v[i]].tree].variable;
                 pair[n][1] = c->islands.tree[m->node[row->v[j]].tree].variable;
                 n++;
@@ -415,11 +416,11 @@ static bool make_sparse(usi_problem *p) {
     int32_t first = c->islands.members[p->s->first_tree];
     usi_layout *kept =
         p->is_free && m->n_coupling == 0 && first < c->solve.n_layout ? &c->solve.layout[first] : NULL;
-    size_t most = (size_t)p->s->n_block;
+    size_t max = (size_t)p->s->n_block;
     for (int32_t k = 0; k < m->n_coupling; k++)
-        most += (size_t)m->coupling[k].n_term * (size_t)m->coupling[k].n_term / 2;
+        max += (size_t)m->coupling[k].n_term * (size_t)m->coupling[k].n_term / 2;
     p->run = usi_take(&p->at, (size_t)p->s->n_block * sizeof *p->run);
-    int32_t(*pair)[2] = usi_take(&p->at, most * sizeof *pair);
+    int32_t(*pair)[2] = usi_take(&p->at, max * sizeof *pair);
     if (p->at > p->end) return false;
     find_runs(p);
     p->is_clear = !(kept && usi_is_fast(c, USI_FAST_LAYOUT) && is_kept(p, kept));
@@ -428,7 +429,7 @@ static bool make_sparse(usi_problem *p) {
         p->run = kept->run;
         return true;
     }
-    int32_t n_pair = find_pairs(p, pair, (int32_t)most);
+    int32_t n_pair = find_pairs(p, pair, (int32_t)max);
     if (kept) {
         kept->n_unit = 0;
         char *at = kept->memory, *end = at + USI_LAYOUT_BYTES;

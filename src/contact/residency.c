@@ -48,7 +48,7 @@ struct usi_residency {
 // A field whose middle is at a place of a ground, with a bed (-1: without).
 static us_status add_footing(usi_contacts *c, const usi_geom *g, const us_height_field *field, us_vec3 middle,
                              int32_t bed) {
-    usi_residency *ground = &c->residency[c->n_footing];
+    usi_residency *ground = &c->residency[c->n_paged];
     *ground = (usi_residency){.field = field,
                               .X_WG = {g->X_NG.q, us_pose_point(g->X_NG, middle)},
                               .R_WG = us_quat_matrix(g->X_NG.q),
@@ -59,7 +59,7 @@ static us_status add_footing(usi_contacts *c, const usi_geom *g, const us_height
     ground->more = g->margin + g->geom.radius + 1e-3;
     if (bed >= 0) ground->more += BED_RIM * c->model->bed[bed].spacing;
     us_status status = usi_pager_client_create(field->pager, &ground->client);
-    if (!status) c->n_footing++;
+    if (!status) c->n_paged++;
     return status;
 }
 
@@ -91,9 +91,9 @@ us_status usi_residency_create(usi_contacts *c) {
 }
 
 void usi_residency_destroy(usi_contacts *c) {
-    for (int32_t i = 0; i < c->n_footing; i++)
+    for (int32_t i = 0; i < c->n_paged; i++)
         usi_pager_client_destroy(c->residency[i].client);
-    c->n_footing = 0;
+    c->n_paged = 0;
 }
 
 static int32_t sample_at(double x, double spacing, int32_t n, int32_t more) {
@@ -155,7 +155,7 @@ static us_aabb carrier_box(const usi_contacts *c, const usi_collision_body *k) {
 
 static us_status wait_all(usi_contacts *c) {
     us_status status = US_OK;
-    for (int32_t i = 0; i < c->n_footing && !status; i++)
+    for (int32_t i = 0; i < c->n_paged && !status; i++)
         status = usi_pager_wait(c->residency[i].client, &c->residency_error);
     c->is_residency_error = status != US_OK;
     return status;
@@ -167,7 +167,7 @@ static usi_deformable *bed_of(const usi_contacts *c, const usi_residency *g) {
 }
 
 bool usi_residency_is_due(const usi_contacts *c) {
-    for (int32_t i = 0; i < c->n_footing; i++) {
+    for (int32_t i = 0; i < c->n_paged; i++) {
         const usi_deformable *bed = bed_of(c, &c->residency[i]);
         if (bed && bed->has_stirred) return true;
     }
@@ -175,7 +175,7 @@ bool usi_residency_is_due(const usi_contacts *c) {
 }
 
 us_status usi_residency_ask(usi_contacts *c) {
-    for (int32_t i = 0; i < c->n_footing; i++) {
+    for (int32_t i = 0; i < c->n_paged; i++) {
         const usi_residency *g = &c->residency[i];
         usi_pager_begin(g->client);
         // All that is needed before anything that is expected: a tile is in one list.
@@ -194,7 +194,7 @@ us_status usi_residency_ask(usi_contacts *c) {
         }
     }
     us_status status = wait_all(c);
-    for (int32_t i = 0; i < c->n_footing; i++) {
+    for (int32_t i = 0; i < c->n_paged; i++) {
         usi_deformable *bed = bed_of(c, &c->residency[i]);
         if (bed) bed->has_stirred = status != US_OK;
     }
@@ -202,7 +202,7 @@ us_status usi_residency_ask(usi_contacts *c) {
 }
 
 us_status usi_residency_look(usi_contacts *c, us_aabb box) {
-    for (int32_t i = 0; i < c->n_footing; i++) {
+    for (int32_t i = 0; i < c->n_paged; i++) {
         usi_pager_begin(c->residency[i].client);
         usi_pager_need(c->residency[i].client, window_under(&c->residency[i], box, RIM));
     }

@@ -36,7 +36,7 @@
 static const double COMPLIANCE =
     1e-6;  // of the mean diagonal: well above rounding through a singular matrix, soon taken out again
 static const double MAX_FRICTION = 1e8;
-// Residual of the equations in units of the greatest velocity: what rounding leaves of 64 points.
+// Residual of the equations in units of the largest velocity: what rounding leaves of 64 points.
 static const double CONVERGED = 1e-13;
 // The proximal method ends here, in the same units; where it is slow, at the second; and with the third when
 // it has had all its rounds.
@@ -117,9 +117,9 @@ static usi_contact_mode state_of(const trial *t) {
     return usi_coulomb(t->n, t->length * t->length, t->limit);
 }
 
-// New states from impulses and velocities; returns the greatest residual of their equations.
+// New states from impulses and velocities; returns the largest residual of their equations.
 static double pivot_states(circle *s) {
-    double most = 0;
+    double max = 0;
     for (size_t p = 0; p < (size_t)s->n_point; p++) {
         trial t = try_point(s, p);
         s->state[p] = state_of(&t);
@@ -132,10 +132,10 @@ static double pivot_states(circle *s) {
             to[2] = ratio * t.t2;
         }
         // In units of velocity.
-        most = fmax(most, fabs(g[0] - to[0]) / t.rho_n);
-        most = fmax(most, fmax(fabs(g[1] - to[1]), fabs(g[2] - to[2])) / t.rho_t);
+        max = fmax(max, fabs(g[0] - to[0]) / t.rho_n);
+        max = fmax(max, fmax(fabs(g[1] - to[1]), fabs(g[2] - to[2])) / t.rho_t);
     }
-    return most;
+    return max;
 }
 
 // The system of the points that touch, for the change of their impulses. Returns the number of rows.
@@ -224,19 +224,19 @@ static double step_to(circle *s, size_t n, double part) {
 
 // Pivots until the states agree with the impulses. A step that leaves more than it found is shortened, or the
 // states would swing to and fro.
-static bool pivot_all(circle *s, int most) {
+static bool pivot_all(circle *s, int max) {
     velocities(s);
     double error = pivot_states(s);
-    for (int i = 0; i < most && !(error < CONVERGED); i++) {
+    for (int i = 0; i < max && !(error < CONVERGED); i++) {
         size_t n = make_system(s);
         if (!solve(s->M, s->F, n)) return false;
-        double last = error, taken = 0, best = 1, least = INFINITY;
+        double last = error, taken = 0, best = 1, min = INFINITY;
         for (int half = 0; half < MAX_HALVES; half++) {
             double length = 1.0 / (1 << half);
             error = step_to(s, n, length - taken);
             taken = length;
-            if (error < least) {
-                least = error;
+            if (error < min) {
+                min = error;
                 best = length;
             }
             if (error < last || (i & 3) != 3) break;
@@ -333,7 +333,7 @@ int32_t usi_rigid_iterative(int32_t n_point, const double *A, const double *b, c
     const size_t wide = 3 * (size_t)n_point;
     int32_t sweep = 0;
     while (sweep < max_sweep) {
-        double most = 0;
+        double max = 0;
         for (size_t p = 0; p < (size_t)n_point; p++) {
             const double *D = A + 3 * p * wide + 3 * p;
             double K[6] = {D[0], D[1], D[2], D[wide + 1], D[wide + 2], D[2 * wide + 2]}, e[3], next[3],
@@ -351,24 +351,24 @@ int32_t usi_rigid_iterative(int32_t n_point, const double *A, const double *b, c
                 next[0] = own[0] + change > 0 ? own[0] + change : 0;
                 next[1] = next[2] = 0;
             } else {
-                double most_mu = mu[p] < 1e8 ? mu[p] : 1e8;
-                if (!usi_local_set(&local, K, most_mu)) {
+                double limited = mu[p] < MAX_FRICTION ? mu[p] : MAX_FRICTION;
+                if (!usi_local_set(&local, K, limited)) {
                     // One direction cannot move: a little compliance there.
                     double soft = COMPLIANCE * (K[0] + K[3] + K[5]);
                     K[3] += soft;
                     K[5] += soft;
-                    usi_local_set(&local, K, most_mu);
+                    usi_local_set(&local, K, limited);
                 }
                 usi_local_visit(&local, own, e, 6, next);
             }
             double size[3] = {K[0], K[3], K[5]};
             for (size_t r = 0; r < 3; r++) {
-                most = fmax(most, size[r] * fabs(next[r] - own[r]));
+                max = fmax(max, size[r] * fabs(next[r] - own[r]));
                 own[r] = next[r];
             }
         }
         sweep++;
-        if (most < tol) break;
+        if (max < tol) break;
     }
     return sweep;
 }

@@ -25,7 +25,7 @@ enum { MAX_DIRECT = 64, MAX_POINTS = 256, MAX_ROUNDS = 6, MAX_SWEEPS = 500 };
 // The sweeps end when no impulse changes a velocity by more than this, m/s: a ten-millionth of what gravity
 // does in a step of 1 ms.
 static const double SWEEP_TOLERANCE = 1e-9;
-// What a direct solution may be off, m/s, over 1 m/s or the greatest speed in it: a thousand times what
+// What a direct solution may be off, m/s, over 1 m/s or the largest speed in it: a thousand times what
 // rounding leaves.
 static const double SOLUTION_TOLERANCE = 1e-6;
 
@@ -45,7 +45,7 @@ typedef struct rigid_side {
 typedef struct problem {
     usi_contacts *c;
     usi_island *s;
-    const usi_contact_input *push;
+    const usi_contact_input *in;
     int32_t n_unit, n_var, n_point;
     unit *unit;
     int32_t *block_of;       // n_point: block of each point
@@ -143,7 +143,7 @@ static bool set_up(problem *p, int32_t thread) {
         bool is_free = m->tree[t].is_free_body;
         c->islands.tree[t].variable = i;
         p->unit[i] = (unit){.tree = t,
-                            .body = is_free ? c->collide.collision_body[c->carrier_start[t]].body : -1,
+                            .body = is_free ? c->collide.collision_body[c->tree_body_start[t]].body : -1,
                             .n = n,
                             .first = p->n_var};
         p->n_var += n;
@@ -229,10 +229,10 @@ static void add_loops(problem *p, const unit *u, double *impulse) {
         for (int32_t x = 0; x < u->n; x++)
             both[x] = 0;
         for (int32_t x = 0; x < k->n_term; x++) {
-            phi += k->factor[x] * p->push->q[k->q[x]];
+            phi += k->factor[x] * p->in->q[k->q[x]];
             both[k->v[x] - m->tree[u->tree].first] += k->factor[x];
         }
-        add_row(u, both, 1e6 * p->s->most_mass, phi / m->step, impulse);
+        add_row(u, both, 1e6 * p->s->max_mass, phi / m->step, impulse);
     }
 }
 
@@ -302,15 +302,15 @@ static bool free_velocities(problem *p) {
             continue;
         }
         int32_t first = m->tree[u->tree].first;
-        const double *v0 = p->push->v + first;
+        const double *v0 = p->in->v + first;
         memset(u->L, 0, (size_t)u->n * (size_t)u->n * sizeof(double));
         for (int32_t k = 0; k < u->n; k++) {
             int32_t node = first + k;
             for (int32_t at = m->row_start[node]; at < m->row_start[node + 1]; at++)
-                u->L[k * u->n + m->path[at] - first] = c->H[at];
+                u->L[k * u->n + m->path[at] - first] = c->joints.H[at];
             u->L[k * u->n + k] += m->armature[node];
-            c->turn[node] = c->push[node];
-            c->step_v[node] = p->held[u->first + k];
+            c->joints.work[node] = c->joints.impulse[node];
+            c->joints.step_v[node] = p->held[u->first + k];
             p->slope[node] = v[k] = 0;
         }
         for (int32_t k = 0; k < u->n; k++) {
@@ -320,9 +320,9 @@ static bool free_velocities(problem *p) {
             }
             v[k] += u->L[k * u->n + k] * v0[k];
         }
-        usi_joint_rows(c, u->tree, c->step_v, c->turn, p->slope);
+        usi_joint_rows(c, u->tree, c->joints.step_v, c->joints.work, p->slope);
         for (int32_t k = 0; k < u->n; k++) {
-            v[k] += c->turn[first + k] + p->slope[first + k] * c->step_v[first + k];
+            v[k] += c->joints.work[first + k] + p->slope[first + k] * c->joints.step_v[first + k];
             u->L[k * u->n + k] += p->slope[first + k];
         }
         add_loops(p, u, v);
@@ -455,10 +455,10 @@ static bool rows_hold(problem *p) {
         if (!u->L) continue;
         int32_t first = m->tree[u->tree].first;
         for (int32_t k = 0; k < u->n; k++) {
-            c->step_v[first + k] = p->held[u->first + k] = p->v[u->first + k];
-            c->turn[first + k] = p->last[first + k] = 0;
+            c->joints.step_v[first + k] = p->held[u->first + k] = p->v[u->first + k];
+            c->joints.work[first + k] = p->last[first + k] = 0;
         }
-        usi_joint_rows(c, u->tree, c->step_v, c->turn, p->last);
+        usi_joint_rows(c, u->tree, c->joints.step_v, c->joints.work, p->last);
         for (int32_t k = first; k < first + u->n; k++)
             hold = hold && p->last[k] == p->slope[k];
     }
@@ -489,22 +489,22 @@ static void finish(problem *p) {
             f->v = usi_v4_set(v[3], v[4], v[5]);
             continue;
         }
-        memcpy(c->vel + c->model->tree[u->tree].first, v, (size_t)u->n * sizeof(double));
-        usi_tree_finish(c, p->push, u->tree);
+        memcpy(c->joints.vel + c->model->tree[u->tree].first, v, (size_t)u->n * sizeof(double));
+        usi_tree_finish(c, p->in, u->tree);
     }
 }
 
-void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_contact_input *push, int32_t thread) {
-    problem p = {.c = c, .s = s, .push = push};
+void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_contact_input *in, int32_t thread) {
+    problem p = {.c = c, .s = s, .in = in};
     if (!can_do(&p) || !set_up(&p, thread)) {
-        usi_newton(c, s, push, thread);
+        usi_newton(c, s, in, thread);
         return;
     }
     for (int32_t i = 0; i < p.n_unit; i++) {
         unit *u = &p.unit[i];
         if (!u->L) continue;
-        usi_tree_start(c, push, u->tree, true);
-        memcpy(p.held + u->first, push->v + c->model->tree[u->tree].first, (size_t)u->n * sizeof(double));
+        usi_tree_start(c, in, u->tree, true);
+        memcpy(p.held + u->first, in->v + c->model->tree[u->tree].first, (size_t)u->n * sizeof(double));
     }
     find_points(&p);
     for (int round = 0; round < MAX_ROUNDS; round++) {

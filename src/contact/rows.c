@@ -54,10 +54,10 @@ static inline bool is_same(usi_v4 a, usi_v4 b) { return !usi_v4_any_of_three(a !
 
 // An island that is swept needs rows that are not much stiffer than the bodies are heavy.
 static void soften(us_touch_law *law, double mass, double h, double normal_velocity) {
-    double most = mass / (h * h);
-    if (law->stiffness <= most) return;
-    double scale = most / law->stiffness, elastic = (law->force + law->damping * normal_velocity) * scale;
-    law->stiffness = most;
+    double max = mass / (h * h);
+    if (law->stiffness <= max) return;
+    double scale = max / law->stiffness, elastic = (law->force + law->damping * normal_velocity) * scale;
+    law->stiffness = max;
     law->damping *= sqrt(scale);
     law->force = elastic - law->damping * normal_velocity;
     law->tangent_stiffness *= scale;
@@ -78,11 +78,11 @@ typedef struct usi_pair_now {
     usi_v4 R, K;  // of the blocks: three compliances and h viscous; two stiffnesses, no limit and no rebound
     double sink;  // 1/s, b of the normal row over the gap, where that decides alone
     double give;  // m/(N s), b of the tangential rows over the force of the stretch
-    double push;  // m/s, how fast an overlap is pushed apart at most
-    bool is_compliant;                 // the built-in model: only the force changes from point to point
-    bool is_ours;                      // its stiffness is ours to choose
-    bool is_plain;                     // no restitution, no turning rows
-    double turn_K, turn_R, turn_pull;  // of the turning rows of pair `turned`
+    double separation;  // m/s, max speed at which an overlap is resolved
+    bool is_compliant;  // the built-in model: only the force changes from point to point
+    bool is_ours;       // its stiffness is ours to choose
+    bool is_plain;      // no restitution, no turning rows
+    double angular_K, angular_R, angular_pull;  // of the turning rows of pair `turned`
     int32_t turned;
     double fall;       // m, what weight adds to the way of a step
     int32_t n_impact;  // points of the island so far that restitution acts on
@@ -135,7 +135,7 @@ static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_s
     int32_t ma = t->material, mb = g->material_b, entry = ma * m->n_material + mb;
     const usi_pair *pair = &m->pair[entry];
     const double mass = g->mass;
-    n->push = g->push;
+    n->separation = g->separation;
     // The built-in model says the same of the same materials, masses and loads.
     bool is_soft = s->kind == USI_ISLAND_GAUSS_SEIDEL;
     if (usi_is_fast(c, USI_FAST_PAIR) && n->is_compliant && n->pair == pair && n->seen.mass == mass &&
@@ -167,33 +167,33 @@ static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_s
 }
 
 // Damping of the turning rows: critical for a ball of the pair's mass and the smaller shape's size.
-static double turn_damping(const usi_contacts *c, const usi_touch *t, double mass, double stiffness) {
+static double angular_damping(const usi_contacts *c, const usi_touch *t, double mass, double stiffness) {
     double a = c->far[t->geom_a], b = c->far[t->geom_b], size = a < b ? a : b;
     return 2 * sqrt(stiffness * 0.4 * mass * size * size);
 }
 
 // The stiffness of turning is that of the tangents on a lever.
-static double turn_stiffness(double tangent, double torsion, double rolling) {
+static double angular_stiffness(double tangent, double torsion, double rolling) {
     double lever = torsion + rolling;
     return tangent * (lever * lever + 1e-6);
 }
 
-static void set_turn(const usi_contacts *c, pair_now *n) {
+static void set_angular(const usi_contacts *c, pair_now *n) {
     const double h = c->model->step;
-    double stiffness = turn_stiffness(n->law.tangent_stiffness, n->law.torsion, n->law.rolling);
-    double sum = h * stiffness + turn_damping(c, &c->collide.touch_now[n->touch], n->seen.mass, stiffness);
+    double stiffness = angular_stiffness(n->law.tangent_stiffness, n->law.torsion, n->law.rolling);
+    double sum = h * stiffness + angular_damping(c, &c->collide.touch_now[n->touch], n->seen.mass, stiffness);
     n->turned = n->touch;
-    n->turn_K = h * sum;
-    n->turn_R = 1 / n->turn_K;
-    n->turn_pull = stiffness / sum;
+    n->angular_K = h * sum;
+    n->angular_R = 1 / n->angular_K;
+    n->angular_pull = stiffness / sum;
 }
 
 // Torsion about the normal and rolling across it.
-static void turn_block(const usi_contacts *c, pair_now *n, usi_block *k, const usi_block *point,
-                       usi_v4 turn) {
+static void make_rotation_block(const usi_contacts *c, pair_now *n, usi_block *k, const usi_block *point,
+                                usi_v4 turn) {
     const us_touch_law *law = &n->law;
-    if (!n->is_compliant || n->turned != n->touch) set_turn(c, n);
-    k->law = USI_TURN;
+    if (!n->is_compliant || n->turned != n->touch) set_angular(c, n);
+    k->law = USI_ROTATION;
     k->n = 3;
     k->a = point->a;
     k->b_ = point->b_;
@@ -201,15 +201,15 @@ static void turn_block(const usi_contacts *c, pair_now *n, usi_block *k, const u
     k->mu = law->torsion;
     k->limit = law->rolling;
     k->viscous = k->press = k->rebound = 0;
-    k->K[0] = k->K[1] = n->turn_K;
+    k->K[0] = k->K[1] = n->angular_K;
     for (int i = 0; i < 3; i++) {
         k->m[i] = point->d[i];
         k->d[i] = usi_v4_zero();
-        k->R[i] = n->turn_R;
+        k->R[i] = n->angular_R;
     }
     usi_v4 along = usi_three_sums(turn * point->d[0], turn * point->d[1], turn * point->d[2]);
     for (int i = 0; i < 3; i++)
-        k->b[i] = n->turn_pull * along[i];
+        k->b[i] = n->angular_pull * along[i];
     k->radius = point->g[0];
     // Sweeps begin with the torque that the bent springs hold at rest, h k times the angle.
     usi_law_impulse(k, (const double[3]){0, 0, 0}, false, k->g);
@@ -225,8 +225,8 @@ static bool is_held(const usi_point_now *p, const usi_anchor *old, const usi_col
            moved = a - b;
     moved -= p->n * usi_v4_all(usi_v4_dot(moved, p->n));
     usi_v4 squares = usi_three_sums(a * a, b * b, moved * moved);
-    double most = ROLLED * ROLLED + 4 * squares[2];
-    return (squares[0] < most) | (squares[1] < most);
+    double max = ROLLED * ROLLED + 4 * squares[2];
+    return (squares[0] < max) | (squares[1] < max);
 }
 
 // An impact is over within the step: its rows give next to nothing, and it has no anchor.
@@ -270,7 +270,7 @@ static inline double offset(const usi_contacts *c, const usi_island *s, const us
     if (s->kind == USI_ISLAND_RIGID) return RIGID_SHARE * p->gap / h;
     if (!n->is_compliant) return -n->R[0] * h * (n->law.force + n->law.damping * un);
     double b = n->sink * p->gap;
-    return n->is_ours && b < -n->push ? -n->push : b;
+    return n->is_ours && b < -n->separation ? -n->separation : b;
 }
 
 // The stretch of a point's spring in the world's axes. While it sticks that is measured between the spring's
@@ -346,7 +346,7 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
                 (usi_v4){g0, g[1], g[2], usi_friction_limit(mu, g0)}, n->R, n->K);
     kept->stiffness = law->tangent_stiffness;
     kept->damping = law->tangent_damping;
-    kept->turn = us_vec3_make(0, 0, 0);
+    kept->angle = us_vec3_make(0, 0, 0);
     n->was_kept = n->was_kept && old->is_kept;
     if (wheel) usi_soil_tilt(c, s, wheel, k);
     if (n->is_plain && !wheel) return true;
@@ -356,7 +356,8 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
         make_impact(k, law->restitution, IMPACT_STIFFNESS * n->seen.mass);
         n->n_impact++;
     }
-    if (law->torsion > 0 || law->rolling > 0) turn_block(c, n, (*at)++, k, usi_from_A(n->A, &old->turn));
+    if (law->torsion > 0 || law->rolling > 0)
+        make_rotation_block(c, n, (*at)++, k, usi_from_A(n->A, &old->angle));
     if (wheel && wheel->blend > 0) {
         wheel->slip_block = (int32_t)(*at - c->rows.block);
         usi_soil_slip_block(c, wheel, k, (*at)++);
@@ -368,7 +369,7 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
 // step; what it leaves open is closed by the projection.
 static void make_loop(usi_contacts *c, const usi_island *s, const usi_loop *l,
                       const int32_t collision_body[2], usi_block **at) {
-    const double h = c->model->step, K = 1e6 * s->most_mass;
+    const double h = c->model->step, K = 1e6 * s->max_mass;
     const usi_collision_body *A = &c->collide.collision_body[collision_body[0]],
                              *B = &c->collide.collision_body[collision_body[1]];
     us_pose X_WC = us_pose_mul(A->X_WN, l->X_AC), X_WD = us_pose_mul(B->X_WN, l->X_BD);
@@ -425,7 +426,7 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
         return false;
     }
     for (int32_t l = 0; l < m->n_loop; l++) {
-        const int32_t *collision_body = &c->loop_carrier[2 * l];
+        const int32_t *collision_body = &c->loop_body[2 * l];
         int32_t tree =
             c->collide.collision_body[collision_body[c->collide.collision_body[collision_body[0]].node < 0]]
                 .tree;
@@ -488,12 +489,13 @@ static void take_loop(usi_contacts *c, const usi_island *s, const usi_block *k) 
 
 // The angle of the springs of torsion and rolling after the step. b = erp xi / h with erp = h k / (h k + c),
 // so that (h k + c) b / k is the old stretch.
-static inline void keep_turn(const usi_block *k, const usi_collision_body *A, double h, usi_anchor *a) {
-    const double bend = k->K[0] / (h * turn_stiffness(a->stiffness, k->mu, k->limit)) - h, give = h * k->R[0];
+static inline void keep_angle(const usi_block *k, const usi_collision_body *A, double h, usi_anchor *a) {
+    const double bend = k->K[0] / (h * angular_stiffness(a->stiffness, k->mu, k->limit)) - h,
+                 give = h * k->R[0];
     usi_v4 angle = usi_v4_zero();
     for (int j = 0; j < 3; j++)
         angle += k->m[j] * usi_v4_all(bend * k->b[j] - give * k->g[j]);
-    a->turn = usi_to_A(A, angle);
+    a->angle = usi_to_A(A, angle);
 }
 
 // The tangential spring of an anchor.
@@ -563,8 +565,8 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
             A = &c->collide.collision_body[c->islands.grouped[touch].collision_body_a];
             B = &c->collide.collision_body[c->islands.grouped[touch].collision_body_b];
         }
-        if (k->law == USI_TURN) {
-            keep_turn(k, A, h, a);
+        if (k->law == USI_ROTATION) {
+            keep_angle(k, A, h, a);
             continue;
         }
 

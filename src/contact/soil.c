@@ -156,7 +156,7 @@ int32_t usi_ground_material(const usi_contacts *c, const usi_contact_state *now,
     const us_model *m = c->model;
     if (!m->geom[geom].has_region) return m->geom[geom].material;
     ground e = ground_of(c, geom);
-    us_vec3 p = to_ground(&e, usi_geom_pose(c, shape, &c->collide.collision_body[c->carrier_of[shape]]).p);
+    us_vec3 p = to_ground(&e, usi_geom_pose(c, shape, &c->collide.collision_body[c->body_of_geom[shape]]).p);
     return usi_ground_material_at(m, now, geom, p.x, p.y);
 }
 
@@ -176,16 +176,14 @@ static void look_at_maps(usi_contacts *c, const usi_contact_state *now, const us
 
 // ---------------------------------------------------------------- wheels
 
-static double clamp(double x, double least, double greatest) {
-    return x < least ? least : x > greatest ? greatest : x;
-}
+static double clamp(double x, double min, double max) { return x < min ? min : x > max ? max : x; }
 
 // A cylinder across the ground: where it is in the soil. False: it lies on its side.
 static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_material_def *tread,
                           const us_soil *soil, int32_t geom, const double last[US_TOUCH_MEMORY],
                           usi_soil_contact *k) {
     const usi_geom *g = &c->model->geom[geom];
-    const usi_collision_body *B = &c->collide.collision_body[c->carrier_of[geom]];
+    const usi_collision_body *B = &c->collide.collision_body[c->body_of_geom[geom]];
     us_pose X_WS = usi_geom_pose(c, geom, B);
     us_vec3 p = to_ground(e, X_WS.p), axle = turn_to_ground(e, us_quat_rotate(X_WS.q, us_vec3_make(0, 0, 1)));
     // Level directions first: along the wheel, and to its left.
@@ -225,14 +223,14 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
     k->spin = usi_v4_dot(turn_to_world(e, axle), B->w);
     // One that stands meets the soil that it came to, whichever way it trembles: behind it is its own rut.
     bool is_still = fmax(fabs(k->vx), fabs(r * k->spin)) < ROLL;
-    k->way =
+    k->direction =
         is_still && last[0] != 0 ? last[0] : us_soil_wheel_slip(&k->wheel, k->vx, k->vy, k->spin).forward;
     double below = 0, pressed = 0;
     for (int i = 0; i < 4; i++) {
         // Beyond the columns that it has pressed itself.
-        double way = k->way * (LOOK_AHEAD[i & 1] * reach + (e->bed ? e->bed->spacing : 0)),
+        double direction = k->direction * (LOOK_AHEAD[i & 1] * reach + (e->bed ? e->bed->spacing : 0)),
                aside = (i & 2 ? LOOK_ASIDE : -LOOK_ASIDE) * b;
-        double x = p.x + way * ax + aside * lx, y = p.y + way * ay + aside * ly;
+        double x = p.x + direction * ax + aside * lx, y = p.y + direction * ay + aside * ly;
         double height = usi_ground_at(e->g, x, y);
         if (e->bed) {
             column at = column_of(e->bed, x, y);
@@ -361,10 +359,10 @@ static void foot_law(usi_soil_contact *k, const us_soil *soil, const us_touch *s
     double width =
         k->radius > 0 ? fmax(2 * sqrt(2 * k->radius * fmax(deepest, 1e-6)), 1e-4) : sqrt(fmax(k->area, 1e-8));
     double pressure = soil->kc / width + soil->kphi,
-           most = carry(k, pressure, soil->n, deepest, &slope, &area);
+           max = carry(k, pressure, soil->n, deepest, &slope, &area);
     double again = fmax((soil->unload + soil->unload_depth * deepest) * area, slope);
     bool is_new = depth >= deepest;
-    k->force = is_new ? most : fmax(0, most - again * (deepest - depth));
+    k->force = is_new ? max : fmax(0, max - again * (deepest - depth));
     k->stiffness = fmax(is_new && normal_velocity <= 0 ? slope : again, 1);
     memory[0] = deepest;
     memory[1] = k->radius > 0 ? k->strip : k->is_curved ? -k->area : k->area;
@@ -393,7 +391,7 @@ void usi_soil_law(const usi_contacts *c, const usi_contact_state *next, usi_soil
     const us_soil *soil = usi_soil_contact_soil(c, next, k);
     if (k->is_wheel) {
         wheel_law(k, soil, c->is_trial, normal_velocity, law);
-        memory[0] = k->way;
+        memory[0] = k->direction;
         memory[1] = k->sinkage;
     } else {
         foot_law(k, soil, seen, normal_velocity, memory, law);
@@ -530,7 +528,7 @@ static void find_feet(usi_contacts *c, const usi_contact_state *now, const usi_t
     const us_geom *g = &c->model->geom[t->geom_b].geom;
     us_pose X_GS =
         us_pose_mul(us_pose_inverse(e->X_WG),
-                    usi_geom_pose(c, t->geom_b, &c->collide.collision_body[c->carrier_of[t->geom_b]]));
+                    usi_geom_pose(c, t->geom_b, &c->collide.collision_body[c->body_of_geom[t->geom_b]]));
     us_aabb box = us_geom_box(g, X_GS);
     double wide = box.max.x - box.min.x, deep = box.max.y - box.min.y, cx = 0.5 * (box.min.x + box.max.x),
            cy = 0.5 * (box.min.y + box.max.y);
@@ -577,7 +575,7 @@ void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_to
         const double *last = p->old >= 0 ? now->anchor[p->old].memory : nothing;
         if (e.g->has_soil_map) {
             us_vec3 hub = to_ground(
-                &e, usi_geom_pose(c, t->geom_b, &c->collide.collision_body[c->carrier_of[t->geom_b]]).p);
+                &e, usi_geom_pose(c, t->geom_b, &c->collide.collision_body[c->body_of_geom[t->geom_b]]).p);
             look_at_maps(c, now, k, hub.x, hub.y);
         }
         if (look_at_wheel(c, &e, &m->material[g->material], usi_soil_contact_soil(c, now, k), t->geom_b, last,

@@ -138,10 +138,10 @@ static void find_order(usi_sparse *s, const int32_t *size, uint64_t *adjacent, u
     }
     for (int32_t step = 0; step < s->n; step++) {
         int32_t n_left = s->n - step;
-        uint64_t least = key[0];
+        uint64_t min = key[0];
         for (int32_t i = 1; i < n_left; i++)
-            least = key[i] < least ? key[i] : least;
-        int32_t k = (int32_t)(least & MAX_ROWS), hole = where[k];
+            min = key[i] < min ? key[i] : min;
+        int32_t k = (int32_t)(min & MAX_ROWS), hole = where[k];
         uint64_t last = key[n_left - 1];
         key[hole] = last;
         where[last & MAX_ROWS] = hole;

@@ -225,7 +225,7 @@ static void print_wheel(us_sim *s, const usi_soil_contact *k, double compaction)
                    A = ahead.z * ahead.z + up.z * up.z;
             double B = a * ahead.z + n * up.z, C = a * a + n * n - r * r, D = B * B - A * C;
             if (D < 0) continue;
-            double z = (-B - sqrt(D)) / A, along = k->way * (a + z * ahead.z),
+            double z = (-B - sqrt(D)) / A, along = k->direction * (a + z * ahead.z),
                    side = dx * left.x + dy * left.y + z * left.z;
             if (fabs(side) > half || along > reach || along < -reach - 1.5 * bed->spacing) continue;
             usi_deformable_cover(bed, i, j);
@@ -650,7 +650,7 @@ us_status us_sim_get_deformable_touched(const us_sim *s, int32_t i, int32_t k, i
 // Ground that is paged in is waited for.
 static us_status look_at_ground(const us_sim *s, int32_t i, tile t) {
     const usi_geom *g = &s->model->geom[s->model->bed[i].geom];
-    if (s->contacts->n_footing == 0) return US_OK;
+    if (s->contacts->n_paged == 0) return US_OK;
     const usi_deformable *bed = &s->bed[i];
     us_aabb all = {us_vec3_make(INFINITY, INFINITY, 0), us_vec3_make(-INFINITY, -INFINITY, 0)};
     for (int k = 0; k < 4; k++) {

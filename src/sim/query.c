@@ -34,7 +34,7 @@ us_profile us_sim_take_profile(us_sim *s) {
 
 us_paging us_sim_get_paging(const us_sim *s) {
     us_paging all = {0};
-    for (int32_t i = 0; s && s->contacts && i < s->contacts->n_footing; i++) {
+    for (int32_t i = 0; s && s->contacts && i < s->contacts->n_paged; i++) {
         int64_t n_wait;
         usi_pager_info one = usi_residency_info(s->contacts, i, &n_wait);
         all.n_wait += n_wait;

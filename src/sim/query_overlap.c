@@ -106,7 +106,7 @@ us_status us_sim_overlap(const us_sim *s, const us_geom *geom, us_pose X_WG, con
     const us_aabb box = us_geom_box(geom, X_WG);
     if (!isfinite(X_WG.p.x + X_WG.p.y + X_WG.p.z + X_WG.q.w + X_WG.q.x + X_WG.q.y + X_WG.q.z))
         return US_ERR_VALUE;
-    if (s->contacts && s->contacts->n_footing > 0) status = usi_residency_look(s->contacts, box);
+    if (s->contacts && s->contacts->n_paged > 0) status = usi_residency_look(s->contacts, box);
     if (status) return status;
     usi_shapes_start(s);
     int32_t n = 0;

@@ -116,7 +116,7 @@ static int32_t find_feet(const setting *x, foot *out) {
 static us_status look_down(const setting *x, us_error *err) {
     const us_model *m = x->m;
     us_aabb all = {us_vec3_make(INFINITY, INFINITY, INFINITY), us_vec3_make(-INFINITY, -INFINITY, -INFINITY)};
-    if (!x->s->contacts || x->s->contacts->n_footing == 0) return US_OK;
+    if (!x->s->contacts || x->s->contacts->n_paged == 0) return US_OK;
     for (int32_t i = 0; i < m->n_geom; i++) {
         const usi_geom *g = &m->geom[i];
         if (g->node < 0 || g->tree != x->root->tree) continue;
@@ -272,13 +272,13 @@ static us_status play(setting *x, double *q, us_error *err) {
     usi_sim_renew(s, x->root->tree);
     int32_t n_part = s->n_part;
     s->n_part = 0;
-    if (s->contacts) s->contacts->lone = x->root->tree + 1;
+    if (s->contacts) s->contacts->only_tree = x->root->tree + 1;
     s->is_trial = true;
     if (s->contacts) s->contacts->is_trial = true;
     status = relax(x, err);
     if (s->contacts) s->contacts->is_trial = false;
     s->is_trial = false;
-    if (s->contacts) s->contacts->lone = 0;
+    if (s->contacts) s->contacts->only_tree = 0;
     s->n_part = n_part;
     if (!status) memcpy(q, s->now.q, (size_t)m->n_q * sizeof(double));
     return status;

@@ -633,7 +633,7 @@ static us_status collect_forces(usi_split *s, us_error *err) {
     const us_model *model = s->sim->model;
     memset(s->force, 0, (size_t)model->n_body * sizeof *s->force);
     memset(s->is_touched, 0, (size_t)model->n_body * sizeof *s->is_touched);
-    usi_contacts_pushes(s->sim->contacts, s->force, s->is_touched);
+    usi_contacts_wrenches(s->sim->contacts, s->force, s->is_touched);
     uint32_t step = (uint32_t)(us_sim_get_tick(s->sim) - 1 - s->point);
     for (int32_t b = 0; b < model->n_body; b++) {
         if (!s->is_touched[b]) continue;

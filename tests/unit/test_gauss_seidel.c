@@ -311,7 +311,7 @@ static void tied_bodies_share_their_momentum(void **state) {
 
 static usi_block *add_turn(heap *s, double torsion, double rolling) {
     usi_block *point = &s->block[s->n_block - 1], *k = &s->block[s->n_block++];
-    *k = (usi_block){.law = USI_TURN,
+    *k = (usi_block){.law = USI_ROTATION,
                      .n = 3,
                      .a = point->a,
                      .b_ = point->b_,

@@ -420,7 +420,7 @@ static void the_slope_of_the_rows_is_that_of_the_force_at_a_few_millimetres_per_
                               .sinkage = 0.015,
                               .vx = 0.7 * v,
                               .spin = v / r,
-                              .way = 1,
+                              .direction = 1,
                               .is_wheel = 1};
         usi_soil_law(&contacts, &next, &k, &seen, 0, memory, &law);
         double d = 0.01 * v, shear[2];

@@ -61,7 +61,7 @@ typedef struct group {
 
 typedef struct free_context {
     usi_contacts *c;
-    const usi_contact_input *push;
+    const usi_contact_input *in;
     int32_t n_body;
 } free_context;
 
@@ -119,10 +119,10 @@ static void start_group(void *context, int32_t i, int32_t thread) {
               inv = turn(R, inverse[0], inverse[1], inverse[2], inverse[3]);
     usi_vec3x4 w = USI_VEC3X4_FROM(g.k, w), angular = times(&J, w), moment = gyroscopic(&J, w, angular, h);
     usi_vec3x4 force = {mass * gravity.x, mass * gravity.y, mass * gravity.z};
-    if (x->push->torque || x->push->wrench) {
+    if (x->in->torque || x->in->wrench) {
         usi_v4 f[4], n[4];
         for (int l = 0; l < 4; l++)
-            usi_free_command(c, x->push, g.k[l], &f[l], &n[l]);
+            usi_free_command(c, x->in, g.k[l], &f[l], &n[l]);
         force = usi_vec3x4_add(force, usi_vec3x4_from(f[0], f[1], f[2], f[3], NULL));
         moment = usi_vec3x4_add(moment, usi_vec3x4_from(n[0], n[1], n[2], n[3], NULL));
     }
@@ -191,23 +191,19 @@ static void finish_group(void *context, int32_t i, int32_t thread) {
     usi_vec3x4_to(p, h, &out_p[0], &out_p[1], &out_p[2], &out_p[3]);
     usi_vec3x4_to(v, h, &out_v[0], &out_v[1], &out_v[2], &out_v[3]);
     usi_vec3x4_to(spin, h, &out_w[0], &out_w[1], &out_w[2], &out_w[3]);
-    for (int l = 0; l < 4; l++) {
-        const us_pose X = {{out_q[l][0], out_q[l][1], out_q[l][2], out_q[l][3]}, usi_v4_vec3(out_p[l])};
-        usi_free_end(c, x->push, g.k[l], X, out_w[l], out_v[l]);
-    }
+    for (int l = 0; l < 4; l++)
+        usi_free_end(c, x->in, g.k[l], out_q[l], out_p[l], out_w[l], out_v[l]);
 }
 
 // Groups that one thread takes at a time.
 enum { GRAIN = 16 };
 
-static void run_groups(usi_contacts *c, const usi_contact_input *push, usi_part part) {
+static void run_groups(usi_contacts *c, const usi_contact_input *in, usi_part part) {
     if (c->islands.n_island == 0 || !c->has_free) return;
     const usi_island *last = &c->islands.island[c->islands.n_island - 1];
-    free_context x = {c, push, last->first_body + last->n_body};
+    free_context x = {c, in, last->first_body + last->n_body};
     usi_pool_run(c->pool, (x.n_body + 3) / 4, GRAIN, part, &x);
 }
 
-void usi_free_four_start(usi_contacts *c, const usi_contact_input *push) { run_groups(c, push, start_group); }
-void usi_free_four_finish(usi_contacts *c, const usi_contact_input *push) {
-    run_groups(c, push, finish_group);
-}
+void usi_free_four_start(usi_contacts *c, const usi_contact_input *in) { run_groups(c, in, start_group); }
+void usi_free_four_finish(usi_contacts *c, const usi_contact_input *in) { run_groups(c, in, finish_group); }
