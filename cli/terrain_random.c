@@ -50,7 +50,7 @@ static int read_size(settings *s) {
     int32_t *nodes[] = {&s->def.height.n_x, &s->def.height.n_y};
     for (int i = 0; i < 2; i++) {
         double count = floor(size[i] / spacing + 0.5);
-        if (!(count >= 2 && count <= NODES_MOST))
+        if (!(count >= 2 && count <= (double)NODES_MOST))
             return cli_fail(CLI_BAD_INPUT, ELEMENT, "from 2 up to 16777216 samples each way",
                             "--size: %g m are %.0f samples %g m apart", size[i], count, spacing);
         *nodes[i] = (int32_t)count;

@@ -173,8 +173,9 @@ static void look_inside(const us_hull *hull, const us_mesh *mesh, usi_standoff *
     for (int i = 0; i < LATTICE * LATTICE * LATTICE; i++) {
         int row = i / LATTICE;
         double x = i % LATTICE + 0.5, y = row % LATTICE + 0.5, z = (int)(row / LATTICE) + 0.5;
-        us_vec3 p = us_vec3_add(
-            box.min, us_vec3_make(x / LATTICE * side.x, y / LATTICE * side.y, z / LATTICE * side.z));
+        us_vec3 p =
+            us_vec3_add(box.min, us_vec3_make(x / (double)LATTICE * side.x, y / (double)LATTICE * side.y,
+                                              z / (double)LATTICE * side.z));
         if (!is_in_hull(hull, p)) continue;
         usi_mesh_point near = usi_mesh_nearest(mesh, p);
         if (!(near.distance > s->found) || usi_mesh_contains(mesh, p)) continue;

@@ -143,7 +143,7 @@ static int32_t add_channel(us_proxy *p, const char *topic, const us_message_type
 
 us_status usi_channels_make(us_proxy *p) {
     char topic[300];
-    size_t most = 1 + (size_t)p->n_robot * (US_TOPIC_COUNT + USI_COMMAND_COUNT);
+    size_t most = 1 + (size_t)p->n_robot * ((size_t)US_TOPIC_COUNT + (size_t)USI_COMMAND_COUNT);
     p->channel = usi_arena_alloc(&p->arena, most * sizeof *p->channel, _Alignof(usi_channel));
     if (!p->channel) return US_ERR_MEMORY;
     p->clock_says = -1;

@@ -182,7 +182,7 @@ static double distance_at(const usi_lag *l, int64_t end, int32_t k) {
         sum += d;
         n++;
     }
-    return n > 40 ? sum * WINDOW / n : NAN;
+    return n > 40 ? sum * (double)WINDOW / n : NAN;
 }
 
 // Near what is known: followed. Otherwise it must be found again and again: while one of them has hardly
