@@ -1,4 +1,4 @@
-// One client of the motor server: its messages in, its messages out. motor_server.c tells how the whole
+// One client of the motor server: its messages in, its messages out. motor_server.c describes how the whole
 // works.
 #include <errno.h>
 #include <math.h>
@@ -231,7 +231,7 @@ static void take(usi_motor_server *s, usi_motor_client *c, usi_motor_event *e) {
 void usi_motor_take_answers(usi_motor_server *s) {
     for (;;) {
         usi_motor_cell *from = &s->cells[s->head % USI_MOTOR_N_CELL];
-        if (atomic_load(&from->turn) != s->head + 1) return;
+        if (atomic_load(&from->sequence) != s->head + 1) return;
         usi_motor_client *c = usi_motor_find_client(s, from->client);
         if (c) {
             if (c->n_unanswered > 0) c->n_unanswered--;
@@ -243,7 +243,7 @@ void usi_motor_take_answers(usi_motor_server *s) {
                 usi_motor_count(&s->n_lost_reply);
             }
         }
-        atomic_store(&from->turn, s->head + USI_MOTOR_N_CELL);
+        atomic_store(&from->sequence, s->head + USI_MOTOR_N_CELL);
         s->head++;
     }
 }

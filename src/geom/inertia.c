@@ -131,8 +131,9 @@ static us_inertia cone_inertia(double radius, double half, double r) {
 static us_inertia swept_ellipsoid_inertia(const double *size, double r) {
     enum { N = 128 };
     // Flatter than this is no different: the radius covers it.
-    double least = 1e-4 * fmax(r, fmax(size[0], fmax(size[1], size[2])));
-    double a = fmax(size[0], least), b = fmax(size[1], least), c = fmax(size[2], least), abc = a * b * c;
+    double min_size = 1e-4 * fmax(r, fmax(size[0], fmax(size[1], size[2])));
+    double a = fmax(size[0], min_size), b = fmax(size[1], min_size), c = fmax(size[2], min_size),
+           abc = a * b * c;
     double sine[2 * N + 1], cosine[2 * N + 1], weight[2 * N + 1], h = 3.2 / (double)N;
     for (int i = 0; i <= 2 * N; i++) {
         double t = (i - N) * h, u = 0.5 * pi * sinh(t), from_0 = 0.5 * pi / (1 + exp(-2 * u)),

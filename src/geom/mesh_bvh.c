@@ -193,11 +193,11 @@ static int32_t split(us_mesh *mesh, int32_t first, int32_t count, int depth) {
     us_aabb left = box[0];
     int32_t n_left = n[0];
     int best = 1;
-    double least = INFINITY;
+    double min_cost = INFINITY;
     for (int k = 1; k < BINS; k++) {
         double cost = half_area(left) * n_left + half_area(right[k]) * (count - n_left);
-        if (cost < least) {
-            least = cost;
+        if (cost < min_cost) {
+            min_cost = cost;
             best = k;
         }
         grow_box(&left, box[k]);
