@@ -29,17 +29,35 @@ static void print_timing(const us_timing *t) {
            t->is_wall ? "wall" : "simulated", t->offset, t->drift, t->delay, t->delay + t->jitter);
 }
 
+static bool is_sent_once(const us_publication_def *t) {
+    for (int32_t i = 0; us_topic_source_view(i); i++) {
+        if (strcmp(us_topic_source_view(i)->name, t->source) == 0) return us_topic_source_view(i)->is_once;
+    }
+    return false;
+}
+
 static void print_topics(const us_network_def *d) {
-    printf("    sends");
+    printf("    publishes");
     const char *comma = "";
-    for (int i = 0; i < US_TOPIC_COUNT; i++) {
-        if (d->rate[i] == 0 || (i == US_TOPIC_BATTERY_STATE && d->battery_capacity == 0)) continue;
-        bool is_once = i == US_TOPIC_TF_STATIC || i == US_TOPIC_ROBOT_DESCRIPTION;
-        printf("%s %s", comma, us_topic_kind_name((us_topic_kind)i));
-        if (!is_once) printf(" %.6g Hz", d->rate[i]);
+    for (int32_t i = 0; i < d->n_topic; i++) {
+        const us_publication_def *t = &d->topics[i];
+        if (t->rate == 0 || (strcmp(t->source, "battery") == 0 && d->battery_capacity == 0)) continue;
+        printf("%s %s", comma, t->name);
+        if (!is_sent_once(t)) printf(" %.6g Hz", t->rate);
         comma = ",";
     }
     printf("%s\n", comma[0] ? "" : " nothing");
+}
+
+static void print_sensors(const us_spec *spec, const us_network_def *d) {
+    for (int32_t i = 0; i < d->n_sensor; i++) {
+        const us_sensor_def *k = &d->sensors[i];
+        printf("    inertial sensor %s on %s", k->name, us_spec_view_link(spec, k->link)->name);
+        if (k->rate > 0) printf(", %.6g Hz", k->rate);
+        if (k->force_noise > 0) printf(", noise %.6g m/s^2", k->force_noise);
+        if (k->spin_noise > 0) printf(", noise %.6g rad/s", k->spin_noise);
+        putchar('\n');
+    }
 }
 
 static void print_wheels(const us_network_def *d) {
@@ -86,6 +104,7 @@ void cli_print_interfaces(const us_spec *spec, const char *before) {
             printf("keeps its last command\n");
         }
         print_topics(d);
+        print_sensors(spec, d);
         if (d->has_services)
             printf("    answers requests to its services, of programs on rmw_cyclonedds_cpp\n");
         print_link("uplink", &d->uplink);
@@ -167,6 +186,34 @@ static void json_fault(cli_json *json, const us_fault_def *f) {
     cli_json_end(json);
 }
 
+static void json_topics(cli_json *json, const us_network_def *d) {
+    cli_json_begin(json, "topics", '[');
+    for (int32_t i = 0; i < d->n_topic; i++) {
+        cli_json_begin_short(json, NULL, '{');
+        cli_json_text(json, "name", d->topics[i].name);
+        cli_json_text(json, "source", d->topics[i].source);
+        cli_json_number(json, "rate", d->topics[i].rate);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
+static void json_sensors(cli_json *json, const us_spec *spec, const us_network_def *d) {
+    cli_json_begin(json, "sensors", '[');
+    for (int32_t i = 0; i < d->n_sensor; i++) {
+        const us_sensor_def *k = &d->sensors[i];
+        cli_json_begin_short(json, NULL, '{');
+        cli_json_text(json, "name", k->name);
+        cli_json_text(json, "type", "imu");
+        cli_json_text(json, "link", us_spec_view_link(spec, k->link)->name);
+        cli_json_number(json, "rate", k->rate);
+        cli_json_number(json, "force_noise", k->force_noise);
+        cli_json_number(json, "spin_noise", k->spin_noise);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
 void cli_json_interfaces(cli_json *json, const us_spec *spec) {
     cli_json_number(json, "clock_rate", us_spec_get_clock_rate(spec));
     cli_json_begin(json, "network", '[');
@@ -182,10 +229,8 @@ void cli_json_interfaces(cli_json *json, const us_spec *spec) {
         cli_json_text(json, "base", d->base_frame);
         cli_json_number(json, "timeout", d->timeout);
         cli_json_bool(json, "services", d->has_services);
-        cli_json_begin_short(json, "rates", '{');
-        for (int i = 0; i < US_TOPIC_COUNT; i++)
-            cli_json_number(json, us_topic_kind_name((us_topic_kind)i), d->rate[i]);
-        cli_json_end(json);
+        json_topics(json, d);
+        json_sensors(json, spec, d);
         json_link(json, "uplink", &d->uplink);
         json_link(json, "downlink", &d->downlink);
         json_timing(json, &d->timing);

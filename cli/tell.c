@@ -76,14 +76,22 @@ static bool find_source(teller *t) {
     return is_found;
 }
 
-// Both directions are matched.
+// s: how long no further process of the world may show up. One in several processes is found piece by piece,
+// and the one that a command is for may be the last.
+static const double SETTLED = 0.1;
+
+// Subscribers of the command and publishers of the status are there, and no more of them come.
 static bool wait_for_simulation(teller *t, double seconds) {
-    double until = cli_clock() + seconds;
-    while (us_writer_n_match(t->writer) == 0 || us_reader_n_match(t->reader) == 0 || !find_source(t)) {
+    double until = cli_clock() + seconds, changed = cli_clock();
+    int32_t n_before = 0;
+    for (;;) {
+        int32_t n_command = us_writer_n_match(t->writer), n_status = us_reader_n_match(t->reader);
+        if (n_command + n_status != n_before) changed = cli_clock();
+        n_before = n_command + n_status;
+        if (n_command > 0 && n_status > 0 && cli_clock() - changed >= SETTLED && find_source(t)) return true;
         if (cli_is_stopped() || cli_clock() >= until) return false;
         cli_pause(0.01);
     }
-    return true;
 }
 
 // Plain CDR: a String is its length, with the 0 at its end, and its characters.

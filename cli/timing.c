@@ -29,7 +29,7 @@ static const double DELAY = 5.5e-3;
 static const double NO_WALL = 3e8;
 // How long the robot is waited for, s.
 static const double PATIENCE = 10;
-enum { PROBE_SIZE = 400, PROBES_PER_SECOND = 50, MAX_PER_SECOND = 4000, LEAST = 100 };
+enum { PROBE_SIZE = 400, PROBES_PER_SECOND = 50, MAX_PER_SECOND = 4000, LEAST = 100, MAX_SOURCES = 32 };
 
 static const char *const element = "understudy timing";
 
@@ -40,14 +40,14 @@ typedef struct moment {
 typedef struct listened {
     struct listener *listener;
     const us_message_type *type;
-    us_topic_kind kind;
+    int32_t source;                     // of us_topic_source_view
     const char *seconds, *nanoseconds;  // paths of its stamp; NULL: it has none
     int64_t n, first_stamp, last_stamp;
 } listened;
 
 typedef struct listener {
     pthread_mutex_t lock;
-    listened topic[US_TOPIC_COUNT];
+    listened topic[MAX_SOURCES];
     int32_t n_moment, cap, n_direction;
     moment *moments;
     double *transit;  // s
@@ -122,22 +122,27 @@ static us_status open_probe(listener *l, us_bus *bus, us_error *err) {
 
 // The topic of DDS: of the robot itself, or of the one that a switch lets be heard beside it, in mode
 // "shadow" or "mirror".
-static void name_topic(const char *robot, const char *mode, us_topic_kind kind, char out[CLI_NAME_MAX]) {
-    const char *name = us_topic_kind_name(kind);
-    bool is_common = kind == US_TOPIC_TF || kind == US_TOPIC_TF_STATIC || kind == US_TOPIC_DIAGNOSTICS;
+static void name_topic(const char *robot, const char *mode, int32_t source, char out[CLI_NAME_MAX]) {
+    char topic[CLI_NAME_MAX / 2];
+    us_topic_source_topic(source, mode ? "" : robot, topic, sizeof topic);
     if (mode) {
-        snprintf(out, CLI_NAME_MAX, "rt/understudy/%s/%s/%s", mode, robot, name);
+        snprintf(out, CLI_NAME_MAX, "rt/understudy/%s/%s%s", mode, robot, topic);
     } else {
-        snprintf(out, CLI_NAME_MAX, "rt/%s%s%s", is_common ? "" : robot, is_common ? "" : "/", name);
+        snprintf(out, CLI_NAME_MAX, "rt%s", topic);
     }
+}
+
+// Sources that the robot itself has: all but the truth.
+static bool is_own_source(int32_t source) {
+    return source < MAX_SOURCES && strcmp(us_topic_source_view(source)->name, "truth") != 0;
 }
 
 // The endpoint that writes it, or NULL. Nodes of others may write /tf too.
 static const us_endpoint *find_writer(const cli_bus *bus, const char *robot, const char *mode,
-                                      us_topic_kind kind) {
+                                      int32_t source) {
     char topic[CLI_NAME_MAX];
     size_t n = strlen(robot);
-    name_topic(robot, mode, kind, topic);
+    name_topic(robot, mode, source, topic);
     for (int32_t i = 0; i < bus->n_endpoint; i++) {
         const us_endpoint *e = &bus->endpoints[i];
         bool is_own =
@@ -148,24 +153,25 @@ static const us_endpoint *find_writer(const cli_bus *bus, const char *robot, con
 }
 
 static bool is_there(const cli_bus *bus, const char *robot, const char *mode) {
-    for (int k = 0; k < US_TOPIC_COUNT; k++) {
-        if (k != US_TOPIC_TRUTH && find_writer(bus, robot, mode, (us_topic_kind)k)) return true;
+    for (int32_t k = 0; us_topic_source_view(k); k++) {
+        if (is_own_source(k) && find_writer(bus, robot, mode, k)) return true;
     }
     return false;
 }
 
-static us_status listen_to(listener *l, cli_bus *bus, const char *robot, const char *mode, us_topic_kind kind,
+static us_status listen_to(listener *l, cli_bus *bus, const char *robot, const char *mode, int32_t source,
                            us_error *err) {
-    listened *t = &l->topic[kind];
-    const us_endpoint *writer = find_writer(bus, robot, mode, kind);
+    listened *t = &l->topic[source];
+    const us_endpoint *writer = find_writer(bus, robot, mode, source);
     if (writer) t->type = us_message_find(writer->type);
     if (!t->type) return US_OK;
     t->listener = l;
-    t->kind = kind;
-    if (kind == US_TOPIC_TF || kind == US_TOPIC_TF_STATIC) {
+    t->source = source;
+    const char *type = us_topic_source_view(source)->type;
+    if (strcmp(type, "tf2_msgs/msg/TFMessage") == 0) {
         t->seconds = "transforms[0].header.stamp.sec";
         t->nanoseconds = "transforms[0].header.stamp.nanosec";
-    } else if (kind != US_TOPIC_ROBOT_DESCRIPTION) {
+    } else if (strcmp(type, "std_msgs/msg/String") != 0) {
         t->seconds = "header.stamp.sec";
         t->nanoseconds = "header.stamp.nanosec";
     }
@@ -195,9 +201,8 @@ typedef struct found {
 } found;
 
 static double rate_of(const listened *t) {
-    bool is_once = t->kind == US_TOPIC_TF_STATIC || t->kind == US_TOPIC_ROBOT_DESCRIPTION;
     if (!t->type) return 0;
-    if (is_once || t->n < 2 || t->last_stamp <= t->first_stamp) return 1;
+    if (us_topic_source_view(t->source)->is_once || t->n < 2 || t->last_stamp <= t->first_stamp) return 1;
     double rate = 1e9 * (double)(t->n - 1) / (double)(t->last_stamp - t->first_stamp),
            whole = nearbyint(rate);
     return whole > 0 && fabs(rate - whole) < 2e-3 * whole ? whole : rate;
@@ -207,7 +212,7 @@ static double rate_of(const listened *t) {
 // apart. By the fastest topic.
 static double drift_of(const listener *l) {
     const listened *best = NULL;
-    for (int i = 0; i < US_TOPIC_COUNT; i++) {
+    for (int i = 0; i < MAX_SOURCES; i++) {
         const listened *t = &l->topic[i];
         if (t->seconds && t->n > LEAST && (!best || t->n > best->n)) best = t;
     }
@@ -261,9 +266,9 @@ static void print_lack(const listener *robot, const listener *proxy) {
 static void print_found(const listener *l, const found *f, double seconds) {
     printf("<!-- measured for %.6g s, %d moments; it belongs into <network> -->\n", seconds,
            (int)l->n_moment);
-    for (int i = 0; i < US_TOPIC_COUNT; i++) {
-        if (i != US_TOPIC_TRUTH)
-            printf("<topic name=\"%s\" rate=\"%.6g Hz\"/>\n", us_topic_kind_name((us_topic_kind)i),
+    for (int32_t i = 0; us_topic_source_view(i); i++) {
+        if (is_own_source(i))
+            printf("<topic source=\"%s\" rate=\"%.6g Hz\"/>\n", us_topic_source_view(i)->name,
                    rate_of(&l->topic[i]));
     }
     if (f->is_wall) {
@@ -297,8 +302,8 @@ static int begin(listener *l, cli_bus *bus, const char *robot, bool is_proxy, do
     pthread_mutex_init(&l->lock, NULL);
     us_error err = {0};
     us_status status = US_OK;
-    for (int i = 0; i < US_TOPIC_COUNT && !status; i++) {
-        if (i != US_TOPIC_TRUTH) status = listen_to(l, bus, robot, mode, (us_topic_kind)i, &err);
+    for (int32_t i = 0; us_topic_source_view(i) && !status; i++) {
+        if (is_own_source(i)) status = listen_to(l, bus, robot, mode, i, &err);
     }
     if (status) cli_print_error(&err);
     return status ? CLI_RUN_FAILED : CLI_GO_ON;

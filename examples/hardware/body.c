@@ -60,7 +60,7 @@ static const xmlNode *find_link(const xmlNode *robot, const char *name) {
 
 static int32_t joint_to(const body *b, const char *link) {
     for (int32_t i = 0; i < b->n_joint; i++) {
-        if (strcmp(b->joint[i].child, link) == 0) return i;
+        if (strcmp(b->joints[i].child, link) == 0) return i;
     }
     return -1;
 }
@@ -110,7 +110,7 @@ static void write_inertia(FILE *f, const xmlNode *link, double scale) {
 
 static bool is_wheel(const body *b, const char *link) {
     for (int i = 0; i < N_WHEEL; i++) {
-        if (strcmp(b->joint[b->wheel[i].drive].child, link) == 0) return true;
+        if (strcmp(b->joints[b->wheels[i].drive].child, link) == 0) return true;
     }
     return false;
 }
@@ -125,7 +125,7 @@ static void write_link(FILE *f, const body *b, const xmlNode *robot, const char 
     int32_t i = 0;
     for (const xmlNode *c = robot->children; c; c = c->next) {
         if (c->type != XML_ELEMENT_NODE || strcmp((const char *)c->name, "joint") != 0) continue;
-        const joint *j = &b->joint[i++];
+        const joint *j = &b->joints[i++];
         if (strcmp(j->parent, name) != 0) continue;
         fprintf(f, "<body name=\"%s\"", j->child);
         write_origin(f, child_of(c, "origin"));
@@ -146,7 +146,7 @@ static void write_drives(FILE *f, const body *b, const xmlNode *robot) {
     int32_t i = 0;
     for (const xmlNode *c = robot->children; c; c = c->next) {
         if (c->type != XML_ELEMENT_NODE || strcmp((const char *)c->name, "joint") != 0) continue;
-        const joint *j = &b->joint[i++];
+        const joint *j = &b->joints[i++];
         if (j->actuator < 0) continue;
         double effort = number_of(child_of(c, "limit"), "effort", 0), kp = j->is_limited ? STEER_KP : 0,
                kd = j->is_limited ? STEER_KD : WHEEL_KD;
@@ -200,21 +200,23 @@ static void write_world(FILE *f, const body *b, const xmlNode *robot, const opti
 static bool find_wheels(body *b, const xmlNode *robot, char *why, size_t cap) {
     int n = 0;
     for (int32_t i = 0; i < b->n_joint; i++) {
-        if (b->joint[i].actuator < 0 || b->joint[i].is_limited) continue;
-        wheel w = {.drive = i, .steer = joint_to(b, b->joint[i].parent)};
+        if (b->joints[i].actuator < 0 || b->joints[i].is_limited) continue;
+        wheel w = US_ZERO;
+        w.drive = i;
+        w.steer = joint_to(b, b->joints[i].parent);
         const xmlNode *shape = child_of(
-            child_of(child_of(find_link(robot, b->joint[i].child), "collision"), "geometry"), "cylinder");
-        if (w.steer < 0 || b->joint[w.steer].actuator < 0 || !shape || n == N_WHEEL) {
+            child_of(child_of(find_link(robot, b->joints[i].child), "collision"), "geometry"), "cylinder");
+        if (w.steer < 0 || b->joints[w.steer].actuator < 0 || !shape || n == N_WHEEL) {
             snprintf(why, cap, "joint \"%s\" is no wheel of a rover with four steered wheels",
-                     b->joint[i].name);
+                     b->joints[i].name);
             return false;
         }
         w.radius = number_of(shape, "radius", 0.1);
-        for (int32_t at = i; at >= 0; at = joint_to(b, b->joint[at].parent)) {
-            w.x += b->joint[at].xyz[0];
-            w.y += b->joint[at].xyz[1];
+        for (int32_t at = i; at >= 0; at = joint_to(b, b->joints[at].parent)) {
+            w.x += b->joints[at].xyz[0];
+            w.y += b->joints[at].xyz[1];
         }
-        b->wheel[n++] = w;
+        b->wheels[n++] = w;
     }
     if (n != N_WHEEL) snprintf(why, cap, "%d wheels instead of %d", n, N_WHEEL);
     return n == N_WHEEL;
@@ -230,7 +232,7 @@ static bool read_joints(body *b, const xmlNode *robot, char *why, size_t cap) {
                      b->n_joint == MAX_JOINT ? "too many joints" : "neither revolute nor continuous");
             return false;
         }
-        joint *j = &b->joint[b->n_joint++];
+        joint *j = &b->joints[b->n_joint++];
         copy_name(j->name, text_of(c, "name", ""));
         copy_name(j->parent, text_of(child_of(c, "parent"), "link", ""));
         copy_name(j->child, text_of(child_of(c, "child"), "link", ""));
@@ -255,7 +257,7 @@ static char *read_file(const char *path) {
     FILE *f = fopen(path, "rb");
     long n = -1;
     if (f && fseek(f, 0, SEEK_END) == 0) n = ftell(f);
-    char *text = n >= 0 ? calloc((size_t)n + 1, 1) : NULL;
+    char *text = n >= 0 ? (char *)calloc((size_t)n + 1, 1) : NULL;
     if (text) {
         rewind(f);
         if (fread(text, 1, (size_t)n, f) != (size_t)n) {
@@ -269,7 +271,7 @@ static char *read_file(const char *path) {
 
 // MuJoCo takes files; this one is in memory.
 static mjModel *compile(const char *text, size_t length, char *why, size_t cap) {
-    mjVFS *files = calloc(1, sizeof *files);
+    mjVFS *files = (mjVFS *)calloc(1, sizeof *files);
     mjModel *model = NULL;
     if (!files) return NULL;
     mj_defaultVFS(files);
@@ -287,10 +289,10 @@ static void warn(const char *message) { fprintf(stderr, "k10_hardware: %s\n", me
 // Joints, sensors: what MuJoCo computed. Its first coordinates are those of the free body: 7 positions, 6
 // velocities.
 static void look(body *b) {
-    const mjModel *m = b->model;
-    const mjData *d = b->data;
+    const mjModel *m = (const mjModel *)b->model;
+    const mjData *d = (const mjData *)b->data;
     for (int i = 0; i < b->n_joint; i++) {
-        joint *j = &b->joint[i];
+        joint *j = &b->joints[i];
         int k = mj_name2id(m, mjOBJ_JOINT, j->name);
         j->q = d->qpos[m->jnt_qposadr[k]];
         j->v = d->qvel[m->jnt_dofadr[k]];
@@ -322,7 +324,7 @@ bool body_create(body *b, const options *o, char *why, size_t cap) {
             fclose(f);
             b->model = compile(text, length, why, cap);
         }
-        if (b->model) b->data = mj_makeData(b->model);
+        if (b->model) b->data = mj_makeData((const mjModel *)b->model);
     }
     free(text);
     xmlFreeDoc(document);
@@ -330,14 +332,14 @@ bool body_create(body *b, const options *o, char *why, size_t cap) {
         body_destroy(b);
         return false;
     }
-    mj_forward(b->model, b->data);
+    mj_forward((const mjModel *)b->model, (mjData *)b->data);
     look(b);
     return true;
 }
 
 void body_destroy(body *b) {
-    if (b->data) mj_deleteData(b->data);
-    if (b->model) mj_deleteModel(b->model);
+    if (b->data) mj_deleteData((mjData *)b->data);
+    if (b->model) mj_deleteModel((mjModel *)b->model);
     free(b->description);
     memset(b, 0, sizeof *b);
 }
@@ -348,11 +350,11 @@ double body_target(const joint *j, double position, double velocity) {
 }
 
 void body_step(body *b, double time) {
-    mjData *d = b->data;
+    mjData *d = (mjData *)b->data;
     for (int i = 0; i < b->n_joint; i++) {
-        if (b->joint[i].actuator >= 0) d->ctrl[b->joint[i].actuator] = b->joint[i].target;
+        if (b->joints[i].actuator >= 0) d->ctrl[b->joints[i].actuator] = b->joints[i].target;
     }
     for (int n = (int)lround(time / PHYSICS_STEP); n > 0; n--)
-        mj_step(b->model, d);
+        mj_step((const mjModel *)b->model, d);
     look(b);
 }

@@ -1,4 +1,4 @@
-// The firmware in this rover's computer: what its encoders say goes in, what its motors are to do comes out,
+// The firmware in this rover's computer: readings of its encoders go in, what its motors are to do comes out,
 // 500 times a second. The battery and the emergency stop are not the firmware's.
 #include <math.h>
 #include <stdio.h>
@@ -21,25 +21,27 @@ static const double ROLL_NOISE =
 
 static double clamp(double x, double max) { return fmax(-max, fmin(max, x)); }
 
-double firmware_normal(firmware *f) { return us_random_normal(f->options->seed, 1, f->n_draw++); }
+double firmware_normal(firmware *f) { return us_random_normal(f->chosen->seed, 1, f->n_draw++); }
 
-double firmware_uniform(firmware *f) { return us_random_uniform(f->options->seed, 2, f->n_draw++); }
+double firmware_uniform(firmware *f) { return us_random_uniform(f->chosen->seed, 2, f->n_draw++); }
 
 // ---- settings ----
 
 static void set_wheels(usi_firmware *fw, const body *b) {
-    fw->locomotion = (usi_locomotion){
-        .kind = USI_LOCOMOTION_ALL_WHEEL, .n_wheel = N_WHEEL, .track_scale = 1, .slow_down = 10};
+    fw->locomotion.kind = USI_LOCOMOTION_ALL_WHEEL;
+    fw->locomotion.n_wheel = N_WHEEL;
+    fw->locomotion.track_scale = 1;
+    fw->locomotion.slow_down = 10;
     for (int i = 0; i < N_WHEEL; i++) {
-        const wheel *w = &b->wheel[i];
-        fw->locomotion.wheel[i] = (usi_loco_wheel){.x = w->x,
-                                                   .y = w->y,
-                                                   .radius = w->radius,
-                                                   .sign = 1,
-                                                   .steer_sign = 1,
-                                                   .steer_lower = b->joint[w->steer].lower,
-                                                   .steer_upper = b->joint[w->steer].upper,
-                                                   .is_steered = true};
+        const wheel *w = &b->wheels[i];
+        usi_loco_wheel *out = &fw->locomotion.wheel[i];
+        out->x = w->x;
+        out->y = w->y;
+        out->radius = w->radius;
+        out->sign = out->steer_sign = 1;
+        out->steer_lower = b->joints[w->steer].lower;
+        out->steer_upper = b->joints[w->steer].upper;
+        out->is_steered = true;
         fw->wheel_joint[i] = w->drive;
         fw->steer_joint[i] = w->steer;
     }
@@ -48,29 +50,32 @@ static void set_wheels(usi_firmware *fw, const body *b) {
 bool firmware_create(firmware *f, const options *o, const body *b) {
     usi_firmware *fw = &f->settings;
     memset(f, 0, sizeof *f);
-    f->options = o;
-    *fw = (usi_firmware){
-        .step = STEP, .timeout = 0.5, .max_speed = 0.9, .max_turn = 1.5, .max_acceleration = 1};
+    f->chosen = o;
+    fw->step = STEP;
+    fw->timeout = 0.5;
+    fw->max_speed = 0.9;
+    fw->max_turn = 1.5;
+    fw->max_acceleration = 1;
     fw->joint = f->joint;
     fw->drive = f->drive;
     fw->n_joint = b->n_joint;
     for (int32_t i = 0; i < b->n_joint; i++) {
-        const joint *j = &b->joint[i];
-        f->joint[i] = (usi_firmware_joint){.name = j->name,
-                                           .drive = j->actuator,
-                                           .lower = j->is_limited ? j->lower : -INFINITY,
-                                           .upper = j->is_limited ? j->upper : INFINITY,
-                                           .max_speed = j->max_speed};
+        const joint *j = &b->joints[i];
+        f->joint[i].name = j->name;
+        f->joint[i].drive = j->actuator;
+        f->joint[i].lower = j->is_limited ? j->lower : -INFINITY;
+        f->joint[i].upper = j->is_limited ? j->upper : INFINITY;
+        f->joint[i].max_speed = j->max_speed;
         if (j->actuator < 0) continue;
-        f->drive[j->actuator] =
-            (usi_firmware_drive){.joint = i,
-                                 .kind = j->is_limited ? USI_DRIVE_BY_POSITION : USI_DRIVE_BY_VELOCITY,
-                                 .rate = usi_firmware_position_rate(STEP)};
+        usi_firmware_drive *drive = &f->drive[j->actuator];
+        drive->joint = i;
+        drive->kind = j->is_limited ? USI_DRIVE_BY_POSITION : USI_DRIVE_BY_VELOCITY;
+        drive->rate = usi_firmware_position_rate(STEP);
         fw->n_drive++;
     }
     set_wheels(fw, b);
     usi_firmware_lay_out(fw);
-    f->state = malloc(fw->state_size);
+    f->state = (usi_firmware_state *)malloc(fw->state_size);
     return f->state != NULL;
 }
 
@@ -80,14 +85,19 @@ void firmware_destroy(firmware *f) { free(f->state); }
 
 // Odometry and control go by the wheels' counts, telemetry has the encoders' noise too.
 static usi_firmware_readings readings_of(const firmware *f) {
-    return (usi_firmware_readings){
-        .tick = f->tick, .q = f->counted, .v = f->v, .is_powered = !f->is_emergency, .is_running = true};
+    usi_firmware_readings readings = US_ZERO;
+    readings.tick = f->tick;
+    readings.q = f->counted;
+    readings.v = f->v;
+    readings.is_powered = !f->is_emergency;
+    readings.is_running = true;
+    return readings;
 }
 
 static void read_encoders(firmware *f, const body *b) {
-    const double noise = ENCODER_NOISE * f->options->noise, share = STEP / (STEP + FILTER);
+    const double noise = ENCODER_NOISE * f->chosen->noise, share = STEP / (STEP + FILTER);
     for (int i = 0; i < b->n_joint; i++) {
-        const joint *j = &b->joint[i];
+        const joint *j = &b->joints[i];
         double q = j->q - f->zero[i], v = j->v + noise / FILTER * firmware_normal(f), before = f->v[i];
         f->q[i] = q + noise * firmware_normal(f);
         f->v[i] += share * (v - f->v[i]);
@@ -95,10 +105,10 @@ static void read_encoders(firmware *f, const body *b) {
         if (j->is_limited || j->actuator < 0) f->counted[i] = q;
     }
     for (int i = 0; i < N_WHEEL; i++) {
-        int32_t k = b->wheel[i].drive;
-        double rolled = b->joint[k].q - f->zero[k] - f->rolled[i];
+        int32_t k = b->wheels[i].drive;
+        double rolled = b->joints[k].q - f->zero[k] - f->rolled[i];
         f->rolled[i] += rolled;
-        f->counted[k] += rolled * (1 + ROLL_NOISE * f->options->noise * firmware_normal(f));
+        f->counted[k] += rolled * (1 + ROLL_NOISE * f->chosen->noise * firmware_normal(f));
     }
 }
 
@@ -110,11 +120,11 @@ void firmware_boot(firmware *f, const body *b) {
     f->refused_time = -INFINITY;
     for (int i = 0; i < N_WHEEL; i++) {
         // Wheels count from here; steering has absolute encoders.
-        const wheel *w = &b->wheel[i];
-        f->zero[w->drive] = b->joint[w->drive].q;
+        const wheel *w = &b->wheels[i];
+        f->zero[w->drive] = b->joints[w->drive].q;
         f->counted[w->drive] = f->rolled[i] = 0;
-        f->counted[w->steer] = b->joint[w->steer].q;
-        f->output[b->joint[w->steer].actuator].position = b->joint[w->steer].q;
+        f->counted[w->steer] = b->joints[w->steer].q;
+        f->output[b->joints[w->steer].actuator].position = b->joints[w->steer].q;
     }
     const usi_firmware_readings readings = readings_of(f);
     usi_firmware_restart(&f->settings, f->state, &readings);
@@ -124,7 +134,11 @@ void firmware_boot(firmware *f, const body *b) {
 
 usi_firmware_request firmware_request(firmware *f, usi_firmware_readings *readings) {
     *readings = readings_of(f);
-    return (usi_firmware_request){.fw = &f->settings, .s = f->state, .in = readings};
+    usi_firmware_request request = US_ZERO;
+    request.fw = &f->settings;
+    request.s = f->state;
+    request.in = readings;
+    return request;
 }
 
 bool firmware_close(firmware *f, const usi_firmware_request *c, const char *topic, bool is_accepted) {
@@ -159,7 +173,7 @@ void firmware_stop(firmware *f, bool is_emergency) {
 static void set_motors(firmware *f, body *b) {
     for (int32_t k = 0; k < f->settings.n_drive; k++) {
         const usi_firmware_output *out = &f->output[k];
-        joint *j = &b->joint[f->drive[k].joint];
+        joint *j = &b->joints[f->drive[k].joint];
         j->commanded += clamp(out->position - j->commanded, STEER_RATE * STEP);
         j->target = body_target(j, j->commanded, out->velocity);
         j->is_held = false;
@@ -175,7 +189,7 @@ static double hold(joint *j) {
 
 void firmware_rest(body *b) {
     for (int i = 0; i < N_WHEEL; i++) {
-        joint *drive = &b->joint[b->wheel[i].drive], *steer = &b->joint[b->wheel[i].steer];
+        joint *drive = &b->joints[b->wheels[i].drive], *steer = &b->joints[b->wheels[i].steer];
         drive->target = BRAKE * (hold(drive) - drive->q);
         steer->commanded = hold(steer);
         steer->target = body_target(steer, steer->commanded, 0);
@@ -185,8 +199,9 @@ void firmware_rest(body *b) {
 static void drain_battery(firmware *f, const body *b) {
     double power = IDLE_POWER;
     for (int i = 0; i < b->n_joint; i++) {
-        if (b->joint[i].actuator >= 0) power += fmax(0, b->joint[i].torque * b->joint[i].v);
+        if (b->joints[i].actuator >= 0) power += fmax(0, b->joints[i].torque * b->joints[i].v);
     }
+    f->power = f->energy < BATTERY_CAPACITY ? power : 0;
     f->energy = fmin(f->energy + power * STEP, BATTERY_CAPACITY);
 }
 

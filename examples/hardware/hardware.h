@@ -24,8 +24,8 @@ enum { N_WHEEL = 4, MAX_JOINT = 32, NAME_SIZE = 64, REFUSAL_SIZE = 160 };
 typedef struct options {
     const char *urdf;
     const char *namespace_;
-    int32_t domain;  // -1: as the environment says
-    double time;     // s; 0: until it is told to end
+    int32_t domain;  // -1: that of the environment
+    double time;     // s; 0: until it is ended
     uint64_t seed;
     double x, y, yaw, ramp;           // where it starts; slope of a ramp ahead, 0: none
     double mass_error, radius_error;  // fractions by which the body differs from its description
@@ -61,8 +61,8 @@ typedef struct body {
     char root[NAME_SIZE];
     char *description;  // text of the URDF file
     int32_t n_joint;
-    joint joint[MAX_JOINT];
-    wheel wheel[N_WHEEL];
+    joint joints[MAX_JOINT];
+    wheel wheels[N_WHEEL];
     double orientation[4], gyro[3], accelerometer[3];  // of the inertial unit at the root's origin; w x y z
     void *model, *data;                                // MuJoCo's
 } body;
@@ -76,7 +76,7 @@ double body_target(const joint *j, double position, double velocity);
 
 // What the rover's computer remembers.
 typedef struct firmware {
-    const options *options;
+    const options *chosen;
     uint64_t n_draw;  // of random numbers
     double time;      // s since the world began
     int64_t tick;
@@ -89,7 +89,7 @@ typedef struct firmware {
     double counted[MAX_JOINT],
         rolled[N_WHEEL];  // as odometry has it, which sees wheels slip; and without slip
     double acceleration[MAX_JOINT], odom_v[3];  // smoothed, for telemetry
-    double energy;                              // J taken from the battery
+    double energy, power;                       // J taken from the battery; W now
     bool is_emergency;
     int64_t n_boot;  // after the first
     double refused_time;
@@ -124,8 +124,8 @@ typedef struct network network;
 bool network_open(const options *o, network **out, char *why, size_t cap);
 void network_close(network *n);  // NULL is allowed
 // Takes what has arrived. True when it is asked to reboot.
-bool network_hear(network *n, firmware *f);
+bool network_poll(network *n, firmware *f);
 // Sends what is due at a tick; `stamp` in ns of the robot's own clock.
-void network_tell(network *n, firmware *f, const body *b, int64_t tick, double step, int64_t stamp);
+void network_publish(network *n, firmware *f, const body *b, int64_t tick, double step, int64_t stamp);
 
 #endif

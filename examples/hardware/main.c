@@ -31,12 +31,12 @@ static void on_reboot(int number) {
 typedef struct number_option {
     const char *name, *help;
     size_t place;  // of a double in `options`
-    double otherwise, least, most;
+    double otherwise, min, max;
 } number_option;
 
 #define PLACE(member) offsetof(options, member)
 static const number_option numbers[] = {
-    {"time", "S: seconds to run; 0: until told to end", PLACE(time), 0, 0, 1e9},
+    {"time", "S: seconds to run; 0: until it is ended", PLACE(time), 0, 0, 1e9},
     {"x", "M: where it starts", PLACE(x), 0, -1e4, 1e4},
     {"y", "M: where it starts", PLACE(y), 0, -1e4, 1e4},
     {"yaw", "RAD: where it looks at the start", PLACE(yaw), 0, -10, 10},
@@ -96,8 +96,8 @@ static int take_option(options *o, int which, const char *value) {
     if (which < N_NUMBER) {
         const number_option *n = &numbers[which];
         char what[96];
-        snprintf(what, sizeof what, "must be a number from %g to %g", n->least, n->most);
-        if (!parse(value, &x) || x < n->least || x > n->most) return complain(n->name, value, what);
+        snprintf(what, sizeof what, "must be a number from %g to %g", n->min, n->max);
+        if (!parse(value, &x) || x < n->min || x > n->max) return complain(n->name, value, what);
         memcpy((char *)o + n->place, &x, sizeof x);
     } else if (which == DOMAIN) {
         if (!parse(value, &x) || x < 0 || x > 232 || x != floor(x))
@@ -117,16 +117,24 @@ static int take_option(options *o, int which, const char *value) {
 
 // -1: go on; else the exit code.
 static int read_options(options *o, int argc, char **argv) {
-    struct option table[N_NUMBER + 5] = {{0}};
-    *o = (options){.namespace_ = "k10", .domain = -1, .seed = 1};
+    static const struct option others[5] = {{"domain", required_argument, NULL, DOMAIN},
+                                            {"namespace", required_argument, NULL, NAMESPACE},
+                                            {"seed", required_argument, NULL, SEED},
+                                            {"help", no_argument, NULL, HELP},
+                                            {NULL, 0, NULL, 0}};
+    struct option table[N_NUMBER + 5];
+    memset(o, 0, sizeof *o);
+    o->namespace_ = "k10";
+    o->domain = -1;
+    o->seed = 1;
     for (int i = 0; i < N_NUMBER; i++) {
         memcpy((char *)o + numbers[i].place, &numbers[i].otherwise, sizeof numbers[i].otherwise);
-        table[i] = (struct option){numbers[i].name, required_argument, NULL, i};
+        table[i].name = numbers[i].name;
+        table[i].has_arg = required_argument;
+        table[i].flag = NULL;
+        table[i].val = i;
     }
-    table[N_NUMBER] = (struct option){"domain", required_argument, NULL, DOMAIN};
-    table[N_NUMBER + 1] = (struct option){"namespace", required_argument, NULL, NAMESPACE};
-    table[N_NUMBER + 2] = (struct option){"seed", required_argument, NULL, SEED};
-    table[N_NUMBER + 3] = (struct option){"help", no_argument, NULL, HELP};
+    memcpy(table + N_NUMBER, others, sizeof others);
     opterr = 0;
     for (int which; (which = getopt_long(argc, argv, ":", table, NULL)) != -1;) {
         if (which == HELP) {
@@ -161,16 +169,18 @@ static int64_t clock_of(clockid_t which) {
 }
 
 static void wait_until(int64_t time) {
-    struct timespec t = {.tv_sec = time / 1000000000, .tv_nsec = time % 1000000000};
+    struct timespec t;
+    t.tv_sec = time / 1000000000;
+    t.tv_nsec = time % 1000000000;
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR && !is_ended)
         continue;
 }
 
 typedef struct machine {
-    options options;
-    body body;
-    firmware firmware;
-    network *network;     // NULL while the computer starts
+    options chosen;
+    body rover;
+    firmware computer;
+    network *radio;       // NULL while the computer starts
     int64_t tick, began;  // of the world; CLOCK_MONOTONIC at its tick 0
     int64_t clock_began;  // of its own clock
     int64_t tick_back;    // when it is back from a reboot
@@ -178,7 +188,7 @@ typedef struct machine {
 } machine;
 
 static bool join_network(machine *m) {
-    if (network_open(&m->options, &m->network, m->why, sizeof m->why)) return true;
+    if (network_open(&m->chosen, &m->radio, m->why, sizeof m->why)) return true;
     fprintf(stderr, "error: %s\n", m->why);
     return false;
 }
@@ -186,42 +196,42 @@ static bool join_network(machine *m) {
 // Silence, brakes on: others see its node leave the network, and come back.
 static void reboot(machine *m) {
     is_reboot_asked = 0;
-    network_close(m->network);
-    m->network = NULL;
-    m->tick_back = m->tick + llround(m->options.reboot_time / STEP);
+    network_close(m->radio);
+    m->radio = NULL;
+    m->tick_back = m->tick + llround(m->chosen.reboot_time / STEP);
     printf("reboot\n");
 }
 
 static bool tick(machine *m) {
-    const options *o = &m->options;
-    if (!m->network && m->tick >= m->tick_back) {
-        m->firmware.n_boot++;
-        firmware_boot(&m->firmware, &m->body);
+    const options *o = &m->chosen;
+    if (!m->radio && m->tick >= m->tick_back) {
+        m->computer.n_boot++;
+        firmware_boot(&m->computer, &m->rover);
         if (!join_network(m)) return false;
         is_reboot_asked = 0;
         printf("back\n");
     }
     bool is_asked = is_reboot_asked != 0;
-    if (m->network) {
-        is_asked = network_hear(m->network, &m->firmware) || is_asked;
-        firmware_tick(&m->firmware, &m->body);
+    if (m->radio) {
+        is_asked = network_poll(m->radio, &m->computer) || is_asked;
+        firmware_tick(&m->computer, &m->rover);
     } else {
-        m->firmware.time += STEP;
-        m->firmware.tick++;
-        firmware_rest(&m->body);
+        m->computer.time += STEP;
+        m->computer.tick++;
+        firmware_rest(&m->rover);
     }
-    body_step(&m->body, STEP);
+    body_step(&m->rover, STEP);
     m->tick++;
     double time = (double)m->tick * STEP;
     int64_t stamp = m->clock_began + llround(1e9 * (time * (1 + o->clock_drift) + o->clock_offset));
-    if (m->network) network_tell(m->network, &m->firmware, &m->body, m->tick, STEP, stamp);
-    if (is_asked && m->network) reboot(m);
+    if (m->radio) network_publish(m->radio, &m->computer, &m->rover, m->tick, STEP, stamp);
+    if (is_asked && m->radio) reboot(m);
     return true;
 }
 
 static bool run(machine *m) {
     const int64_t step = llround(1e9 * STEP),
-                  last = m->options.time > 0 ? llround(m->options.time / STEP) : INT64_MAX;
+                  last = m->chosen.time > 0 ? llround(m->chosen.time / STEP) : INT64_MAX;
     m->clock_began = clock_of(CLOCK_REALTIME);
     m->began = clock_of(CLOCK_MONOTONIC);
     while (!is_ended && m->tick < last) {
@@ -237,32 +247,39 @@ static bool run(machine *m) {
     return true;
 }
 
+static void handle(int number, void (*function)(int)) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = function;
+    sigaction(number, &action, NULL);
+}
+
 int main(int argc, char **argv) {
     static machine m;
-    int code = read_options(&m.options, argc, argv);
+    int code = read_options(&m.chosen, argc, argv);
     if (code >= 0) return code;
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (!body_create(&m.body, &m.options, m.why, sizeof m.why)) {
+    if (!body_create(&m.rover, &m.chosen, m.why, sizeof m.why)) {
         fprintf(
             stderr,
             "error: %s: %s\n  remedy: take a rover with four steered wheels, for example models/k10.urdf\n",
-            m.options.urdf, m.why);
+            m.chosen.urdf, m.why);
         return 2;
     }
-    sigaction(SIGINT, &(struct sigaction){.sa_handler = on_end}, NULL);
-    sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_end}, NULL);
-    sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_reboot}, NULL);
-    bool is_good = firmware_create(&m.firmware, &m.options, &m.body);
+    handle(SIGINT, on_end);
+    handle(SIGTERM, on_end);
+    handle(SIGUSR1, on_reboot);
+    bool is_good = firmware_create(&m.computer, &m.chosen, &m.rover);
     if (is_good) {
-        firmware_boot(&m.firmware, &m.body);
+        firmware_boot(&m.computer, &m.rover);
         is_good = join_network(&m);
     }
     if (is_good) {
-        printf("ready: /%s\n", m.options.namespace_);
+        printf("ready: /%s\n", m.chosen.namespace_);
         is_good = run(&m);
     }
-    network_close(m.network);
-    firmware_destroy(&m.firmware);
-    body_destroy(&m.body);
+    network_close(m.radio);
+    firmware_destroy(&m.computer);
+    body_destroy(&m.rover);
     return is_good ? 0 : 3;
 }

@@ -16,9 +16,11 @@ static bool read_joints(firmware *f, usi_firmware_request *c, const void *bytes,
     for (int32_t k = 0; k < n; k++) {
         snprintf(path, sizeof path, "data[%d]", (int)k);
         bool is_angle = f->drive[k].kind == USI_DRIVE_BY_POSITION;
-        commands[k] = (usi_drive_command){.drive = k,
-                                          .mode = is_angle ? USI_DRIVE_POSITION : USI_DRIVE_VELOCITY,
-                                          .value = us_message_get_number(type, bytes, length, path)};
+        usi_drive_command command = US_ZERO;
+        command.drive = k;
+        command.mode = is_angle ? USI_DRIVE_POSITION : USI_DRIVE_VELOCITY;
+        command.value = us_message_get_number(type, bytes, length, path);
+        commands[k] = command;
     }
     snprintf(path, sizeof path, "data[%d]", (int)n);
     if (!isnan(us_message_get_number(type, bytes, length, path)))
@@ -35,7 +37,7 @@ void motors_take_joints(firmware *f, const void *bytes, size_t length) {
 
 // ---- motor_group/command ----
 
-// Little endian CDR, read by hand: what is beyond the end reads as 0, and `is_bad` says so.
+// Little endian CDR, read by hand: what is beyond the end reads as 0, and `is_bad` is set.
 typedef struct reader {
     const unsigned char *bytes;
     size_t length, at;
@@ -94,7 +96,8 @@ static bool read_group(firmware *f, usi_firmware_request *c, reader *r, uint32_t
         uint8_t mode;
         get_text(r, name);
         get(r, &mode, sizeof mode);
-        usi_drive_command command = {.value = get_number(r)};
+        usi_drive_command command = US_ZERO;
+        command.value = get_number(r);
         command.acceleration = get_number(r);
         command.velocity = get_number(r);
         command.drive = find_motor(f, name);
@@ -116,7 +119,7 @@ static bool read_group(firmware *f, usi_firmware_request *c, reader *r, uint32_t
 }
 
 void motors_take_group(firmware *f, const void *bytes, size_t length) {
-    reader r = {.bytes = bytes, .length = length, .at = 4};
+    reader r = {(const unsigned char *)bytes, length, 4, false};
     char frame[NAME_SIZE];
     usi_firmware_readings readings;
     usi_firmware_request c = firmware_request(f, &readings);

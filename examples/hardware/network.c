@@ -1,6 +1,6 @@
-// The rover on the network: its node, what it says and obeys, and a radio link that delays and loses.
+// The rover on the network: its node, what it publishes and obeys, and a radio link that delays and loses.
 //
-// Messages are written as plain CDR by hand: a firmware has no more to say than this, and nothing of the
+// Messages are written as plain CDR by hand: a firmware needs no more than this, and nothing of the
 // simulation is asked for it.
 #include <math.h>
 #include <stdio.h>
@@ -15,8 +15,26 @@ static const double GYRO_NOISE = 2e-3, ACCELEROMETER_NOISE = 0.03, TILT_NOISE = 
 
 static const double MAKING = 3e-4;  // s: in which all messages of a tick are made
 
-typedef enum says { JOINT_STATES, ODOM, TF, IMU, BATTERY, DIAGNOSTICS, MOTORS, DESCRIPTION, N_SAYS } says;
-typedef enum hears { TWIST, TWIST_STAMPED, JOINTS, MOTOR_GROUP, EMERGENCY, REBOOT, N_HEARS } hears;
+typedef enum published {
+    JOINT_STATES,
+    ODOM,
+    TF,
+    IMU,
+    BATTERY,
+    DIAGNOSTICS,
+    MOTORS,
+    DESCRIPTION,
+    N_PUBLISHED
+} published;
+typedef enum subscribed {
+    TWIST,
+    TWIST_STAMPED,
+    JOINTS,
+    MOTOR_GROUP,
+    EMERGENCY,
+    REBOOT,
+    N_SUBSCRIBED
+} subscribed;
 
 typedef struct topic {
     const char *name, *type;
@@ -24,51 +42,52 @@ typedef struct topic {
     bool is_common;  // not under the robot's namespace
 } topic;
 
-static const topic said[N_SAYS] = {
-    [JOINT_STATES] = {"joint_states", "sensor_msgs/msg/JointState", 50, false},
-    [ODOM] = {"odom", "nav_msgs/msg/Odometry", 50, false},
-    [TF] = {"tf", "tf2_msgs/msg/TFMessage", 50, true},
-    [IMU] = {"imu/data", "sensor_msgs/msg/Imu", 100, false},
-    [BATTERY] = {"battery_state", "sensor_msgs/msg/BatteryState", 1, false},
-    [DIAGNOSTICS] = {"diagnostics", "diagnostic_msgs/msg/DiagnosticArray", 1, true},
-    [MOTORS] = {"motor_group/status", "understudy_msgs/msg/MotorGroupStatus", 25, false},
-    [DESCRIPTION] = {"robot_description", "std_msgs/msg/String", 0, false},
+// In the order of `published` and of `subscribed`.
+static const topic published_topic[N_PUBLISHED] = {
+    {"joint_states", "sensor_msgs/msg/JointState", 50, false},
+    {"odom", "nav_msgs/msg/Odometry", 50, false},
+    {"tf", "tf2_msgs/msg/TFMessage", 50, true},
+    {"imu/data", "sensor_msgs/msg/Imu", 100, false},
+    {"battery_state", "sensor_msgs/msg/BatteryState", 1, false},
+    {"diagnostics", "diagnostic_msgs/msg/DiagnosticArray", 1, true},
+    {"motor_group/status", "understudy_msgs/msg/MotorGroupStatus", 25, false},
+    {"robot_description", "std_msgs/msg/String", 0, false},
 };
 
-static const topic heard[N_HEARS] = {
-    [TWIST] = {"cmd_vel", "geometry_msgs/msg/Twist", 0, false},
-    [TWIST_STAMPED] = {"cmd_vel", "geometry_msgs/msg/TwistStamped", 0, false},
-    [JOINTS] = {"joint_commands", "std_msgs/msg/Float64MultiArray", 0, false},
-    [MOTOR_GROUP] = {"motor_group/command", "understudy_msgs/msg/MotorGroupCommand", 0, false},
-    [EMERGENCY] = {"emergency_stop", "std_msgs/msg/Bool", 0, false},
-    [REBOOT] = {"reboot", "std_msgs/msg/Bool", 0, false},
+static const topic subscribed_topic[N_SUBSCRIBED] = {
+    {"cmd_vel", "geometry_msgs/msg/Twist", 0, false},
+    {"cmd_vel", "geometry_msgs/msg/TwistStamped", 0, false},
+    {"joint_commands", "std_msgs/msg/Float64MultiArray", 0, false},
+    {"motor_group/command", "understudy_msgs/msg/MotorGroupCommand", 0, false},
+    {"emergency_stop", "std_msgs/msg/Bool", 0, false},
+    {"reboot", "std_msgs/msg/Bool", 0, false},
 };
 
 // A message on its way. Those of one direction arrive in order.
-typedef struct letter {
+typedef struct message {
     double due;
     int32_t topic;
     int64_t stamp;
     size_t length;
     unsigned char *bytes;
-} letter;
+} message;
 
-// Letters: 300 a second for the 4 s that latency and jitter may be, and some to spare.
-enum { MAX_LETTER = 2048, MESSAGE_SIZE = 1 << 18, COMMAND_SIZE = 1 << 15 };
+// Messages: 300 a second for the 4 s that latency and jitter may be, and some to spare.
+enum { MAX_WAITING = 2048, MESSAGE_SIZE = 1 << 18, COMMAND_SIZE = 1 << 15 };
 
 typedef struct lag {
-    letter letter[MAX_LETTER];
+    message waiting[MAX_WAITING];
     int first, n;
     double last_due;
     int64_t n_lost;
 } lag;
 
 struct network {
-    const options *options;
+    const options *chosen;
     us_bus *bus;
-    us_writer *writer[N_SAYS];
-    us_reader *reader[N_HEARS];
-    const us_message_type *heard_type[N_HEARS];
+    us_writer *writer[N_PUBLISHED];
+    us_reader *reader[N_SUBSCRIBED];
+    const us_message_type *subscribed_type[N_SUBSCRIBED];
     lag up, down;
     bool has_described;
     int64_t n_unsent, n_dropped;  // samples that DDS did not take; commands that were too long
@@ -85,31 +104,31 @@ static bool is_out(const options *o, double time) {
 }
 
 static void lag_put(lag *l, firmware *f, int32_t about, int64_t stamp, const void *bytes, size_t length) {
-    const options *o = f->options;
-    if ((o->drop > 0 && firmware_uniform(f) < o->drop) || is_out(o, f->time) || l->n == MAX_LETTER) {
+    const options *o = f->chosen;
+    if ((o->drop > 0 && firmware_uniform(f) < o->drop) || is_out(o, f->time) || l->n == MAX_WAITING) {
         l->n_lost++;
         return;
     }
     double due = f->time + o->latency + (o->jitter > 0 ? o->jitter * firmware_uniform(f) : 0);
-    letter *m = &l->letter[(l->first + l->n) % MAX_LETTER];
-    *m = (letter){.due = fmax(due, l->last_due),
-                  .topic = about,
-                  .stamp = stamp,
-                  .length = length,
-                  .bytes = malloc(length)};
+    message *m = &l->waiting[(l->first + l->n) % MAX_WAITING];
+    m->due = fmax(due, l->last_due);
+    m->topic = about;
+    m->stamp = stamp;
+    m->length = length;
+    m->bytes = (unsigned char *)malloc(length);
     if (!m->bytes) return;
     memcpy(m->bytes, bytes, length);
     l->last_due = m->due;
     l->n++;
 }
 
-static const letter *lag_first(const lag *l, double time) {
-    return l->n > 0 && l->letter[l->first].due <= time ? &l->letter[l->first] : NULL;
+static const message *lag_first(const lag *l, double time) {
+    return l->n > 0 && l->waiting[l->first].due <= time ? &l->waiting[l->first] : NULL;
 }
 
 static void lag_drop(lag *l) {
-    free(l->letter[l->first].bytes);
-    l->first = (l->first + 1) % MAX_LETTER;
+    free(l->waiting[l->first].bytes);
+    l->first = (l->first + 1) % MAX_WAITING;
     l->n--;
 }
 
@@ -131,7 +150,10 @@ static void begin(network *n) {
 
 static void put_byte(network *n, uint8_t x) { put(n, &x, 1); }
 static void put_count(network *n, uint32_t x) { put(n, &x, 4); }
-static void put_float(network *n, double x) { put(n, &(float){(float)x}, 4); }
+static void put_float(network *n, double x) {
+    const float narrow = (float)x;
+    put(n, &narrow, 4);
+}
 static void put_number(network *n, double x) { put(n, &x, 8); }
 
 static void put_numbers(network *n, const double *x, int count) {
@@ -149,7 +171,7 @@ static void put_text(network *n, const char *text) {
 // A frame's name, with the robot's before it.
 static void put_frame(network *n, const char *link) {
     char name[2 * NAME_SIZE];
-    snprintf(name, sizeof name, "%s/%s", n->options->namespace_, link);
+    snprintf(name, sizeof name, "%s/%s", n->chosen->namespace_, link);
     put_text(n, name);
 }
 
@@ -164,22 +186,22 @@ static void put_quaternion(network *n, const double q[4]) {
     put_number(n, q[0]);
 }
 
-// ---- what it says ----
+// ---- what it publishes ----
 
-static void say_joints(network *n, const firmware *f, const body *b, int64_t stamp) {
+static void write_joints(network *n, const firmware *f, const body *b, int64_t stamp) {
     uint32_t count = (uint32_t)b->n_joint;
     put_stamp(n, stamp);
     put_text(n, "");
     put_count(n, count);
     for (int i = 0; i < b->n_joint; i++)
-        put_text(n, b->joint[i].name);
+        put_text(n, b->joints[i].name);
     put_count(n, count);
     put_numbers(n, f->q, b->n_joint);
     put_count(n, count);
     put_numbers(n, f->v, b->n_joint);
     put_count(n, count);
     for (int i = 0; i < b->n_joint; i++)
-        put_number(n, b->joint[i].torque);
+        put_number(n, b->joints[i].torque);
 }
 
 static void yaw_to_quaternion(double yaw, double out[4]) {
@@ -194,16 +216,22 @@ static void put_covariance(network *n) {
         put_number(n, i % 7 != 0 ? 0 : i < 14 || i == 35 ? 1e-3 : 1e6);
 }
 
-static void say_odom(network *n, const firmware *f, const body *b, int64_t stamp) {
+static void put_place(network *n, const firmware *f) {
+    const double place[3] = {f->state->odom[0], f->state->odom[1], 0};
+    put_numbers(n, place, 3);
+}
+
+static void write_odom(network *n, const firmware *f, const body *b, int64_t stamp) {
     double q[4];
     yaw_to_quaternion(f->state->odom[2], q);
     put_stamp(n, stamp);
     put_frame(n, "odom");
     put_frame(n, b->root);
-    put_numbers(n, (const double[]){f->state->odom[0], f->state->odom[1], 0}, 3);
+    put_place(n, f);
     put_quaternion(n, q);
     put_covariance(n);
-    put_numbers(n, (const double[]){f->odom_v[0], f->odom_v[1], 0, 0, 0, f->odom_v[2]}, 6);
+    const double velocity[6] = {f->odom_v[0], f->odom_v[1], 0, 0, 0, f->odom_v[2]};
+    put_numbers(n, velocity, 6);
     put_covariance(n);
 }
 
@@ -214,7 +242,7 @@ static void multiply(const double a[4], const double b[4], double out[4]) {
     out[3] = a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0];
 }
 
-static void turn_about(const double axis[3], double angle, double out[4]) {
+static void rotate_about(const double axis[3], double angle, double out[4]) {
     double s = sin(0.5 * angle);
     out[0] = cos(0.5 * angle);
     for (int k = 0; k < 3; k++)
@@ -223,27 +251,28 @@ static void turn_about(const double axis[3], double angle, double out[4]) {
 
 // Fixed axes x, y, z in turn, and then the joint.
 static void joint_to_quaternion(const joint *j, double angle, double out[4]) {
+    static const double X[3] = {1, 0, 0}, Y[3] = {0, 1, 0}, Z[3] = {0, 0, 1};
     double x[4], y[4], z[4], zy[4], zyx[4], turned[4];
-    turn_about((const double[]){1, 0, 0}, j->rpy[0], x);
-    turn_about((const double[]){0, 1, 0}, j->rpy[1], y);
-    turn_about((const double[]){0, 0, 1}, j->rpy[2], z);
-    turn_about(j->axis, angle, turned);
+    rotate_about(X, j->rpy[0], x);
+    rotate_about(Y, j->rpy[1], y);
+    rotate_about(Z, j->rpy[2], z);
+    rotate_about(j->axis, angle, turned);
     multiply(z, y, zy);
     multiply(zy, x, zyx);
     multiply(zyx, turned, out);
 }
 
-static void say_frames(network *n, const firmware *f, const body *b, int64_t stamp) {
+static void write_frames(network *n, const firmware *f, const body *b, int64_t stamp) {
     double q[4];
     put_count(n, (uint32_t)b->n_joint + 1);
     put_stamp(n, stamp);
     put_frame(n, "odom");
     put_frame(n, b->root);
-    put_numbers(n, (const double[]){f->state->odom[0], f->state->odom[1], 0}, 3);
+    put_place(n, f);
     yaw_to_quaternion(f->state->odom[2], q);
     put_quaternion(n, q);
     for (int i = 0; i < b->n_joint; i++) {
-        const joint *j = &b->joint[i];
+        const joint *j = &b->joints[i];
         put_stamp(n, stamp);
         put_frame(n, j->parent);
         put_frame(n, j->child);
@@ -253,8 +282,8 @@ static void say_frames(network *n, const firmware *f, const body *b, int64_t sta
     }
 }
 
-static void say_imu(network *n, firmware *f, const body *b, int64_t stamp) {
-    const double zero[9] = {0}, noise = f->options->noise;
+static void write_imu(network *n, firmware *f, const body *b, int64_t stamp) {
+    const double zero[9] = {0}, noise = f->chosen->noise;
     double tilt[4] = {1, 0, 0, 0}, q[4];
     for (int k = 1; k < 4; k++)
         tilt[k] = 0.5 * noise * TILT_NOISE * firmware_normal(f);
@@ -271,13 +300,14 @@ static void say_imu(network *n, firmware *f, const body *b, int64_t stamp) {
     put_numbers(n, zero, 9);
 }
 
-static void say_battery(network *n, const firmware *f, const body *b, int64_t stamp) {
+static void write_battery(network *n, const firmware *f, const body *b, int64_t stamp) {
     double left = 1 - f->energy / BATTERY_CAPACITY, capacity = BATTERY_CAPACITY / 3600 / BATTERY_VOLTAGE;
     put_stamp(n, stamp);
     put_frame(n, b->root);
-    put_float(n, BATTERY_VOLTAGE * (0.9375 + 0.125 * left));
-    put_float(n, NAN);  // temperature and current are not measured
-    put_float(n, NAN);
+    double voltage = BATTERY_VOLTAGE * (0.9375 + 0.125 * left);
+    put_float(n, voltage);
+    put_float(n, NAN);  // the temperature is not measured
+    put_float(n, -f->power / voltage);
     put_float(n, capacity * left);
     put_float(n, capacity);
     put_float(n, capacity);
@@ -299,7 +329,7 @@ static void put_value(network *n, const char *key, int64_t value) {
     put_text(n, text);
 }
 
-static void say_diagnostics(network *n, const firmware *f, int64_t stamp) {
+static void write_diagnostics(network *n, const firmware *f, int64_t stamp) {
     const int32_t motion = f->state->motion;
     bool is_warning = f->time - f->refused_time < 10;
     char name[2 * NAME_SIZE];
@@ -307,10 +337,10 @@ static void say_diagnostics(network *n, const firmware *f, int64_t stamp) {
     put_text(n, "");
     put_count(n, 1);
     put_byte(n, f->is_emergency ? 2 : is_warning ? 1 : 0);
-    snprintf(name, sizeof name, "%s: commands", n->options->namespace_);
+    snprintf(name, sizeof name, "%s: commands", n->chosen->namespace_);
     put_text(n, name);
     put_text(n, f->is_emergency ? "the emergency stop is on" : is_warning ? f->state->refusal : "ok");
-    put_text(n, n->options->namespace_);
+    put_text(n, n->chosen->namespace_);
     put_count(n, f->is_emergency ? 12 : 11);
     put_text(n, "motion");
     put_text(n, motion == USI_MOTION_TWIST    ? "body velocity"
@@ -333,7 +363,7 @@ static void say_diagnostics(network *n, const firmware *f, int64_t stamp) {
     put_text(n, "on");
 }
 
-static void say_motors(network *n, const firmware *f, const body *b, int64_t stamp) {
+static void write_motors(network *n, const firmware *f, const body *b, int64_t stamp) {
     put_stamp(n, stamp);
     put_frame(n, b->root);
     put_count(n, f->state->motors.sequence);
@@ -341,7 +371,7 @@ static void say_motors(network *n, const firmware *f, const body *b, int64_t sta
     put_text(n, f->state->motors.message);
     put_count(n, 2 * N_WHEEL);
     for (int i = 0; i < b->n_joint; i++) {
-        const joint *j = &b->joint[i];
+        const joint *j = &b->joints[i];
         if (j->actuator < 0) continue;
         put_text(n, j->name);
         put_number(n, f->q[i]);
@@ -353,35 +383,35 @@ static void say_motors(network *n, const firmware *f, const body *b, int64_t sta
     }
 }
 
-static void say(network *n, firmware *f, const body *b, says about, int64_t stamp) {
+static void publish(network *n, firmware *f, const body *b, published about, int64_t stamp) {
     begin(n);
     switch (about) {
     case JOINT_STATES:
-        say_joints(n, f, b, stamp);
+        write_joints(n, f, b, stamp);
         break;
     case ODOM:
-        say_odom(n, f, b, stamp);
+        write_odom(n, f, b, stamp);
         break;
     case TF:
-        say_frames(n, f, b, stamp);
+        write_frames(n, f, b, stamp);
         break;
     case IMU:
-        say_imu(n, f, b, stamp);
+        write_imu(n, f, b, stamp);
         break;
     case BATTERY:
-        say_battery(n, f, b, stamp);
+        write_battery(n, f, b, stamp);
         break;
     case DIAGNOSTICS:
-        say_diagnostics(n, f, stamp);
+        write_diagnostics(n, f, stamp);
         break;
     case MOTORS:
-        say_motors(n, f, b, stamp);
+        write_motors(n, f, b, stamp);
         break;
     default:
         put_text(n, b->description);
         break;
     }
-    // What is said once is latched, and asked for again by those who come later: it cannot get lost.
+    // What is published once is latched: those who come later get it too, and it cannot get lost.
     if (about == DESCRIPTION) {
         n->n_unsent += us_writer_write(n->writer[about], n->bytes, n->n, stamp) != US_OK;
     } else {
@@ -389,30 +419,33 @@ static void say(network *n, firmware *f, const body *b, says about, int64_t stam
     }
 }
 
-void network_tell(network *n, firmware *f, const body *b, int64_t tick, double step, int64_t stamp) {
+void network_publish(network *n, firmware *f, const body *b, int64_t tick, double step, int64_t stamp) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     const int64_t begun = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-    for (int i = 0; i < N_SAYS; i++) {
-        bool is_due = said[i].rate > 0 ? tick % llround(1 / (said[i].rate * step)) == 0 : !n->has_described;
-        if (is_due) say(n, f, b, (says)i, stamp);
+    for (int i = 0; i < N_PUBLISHED; i++) {
+        bool is_due = published_topic[i].rate > 0 ? tick % llround(1 / (published_topic[i].rate * step)) == 0
+                                                  : !n->has_described;
+        if (is_due) publish(n, f, b, (published)i, stamp);
     }
     n->has_described = true;
     // Messages are made first, and leave by a timer of their own, between other tasks of the computer.
-    if (f->options->send_jitter > 0 && lag_first(&n->down, f->time)) {
-        int64_t due = begun + llround(1e9 * (MAKING + f->options->send_jitter * firmware_uniform(f)));
-        struct timespec t = {.tv_sec = due / 1000000000, .tv_nsec = due % 1000000000};
+    if (f->chosen->send_jitter > 0 && lag_first(&n->down, f->time)) {
+        int64_t due = begun + llround(1e9 * (MAKING + f->chosen->send_jitter * firmware_uniform(f)));
+        struct timespec t;
+        t.tv_sec = due / 1000000000;
+        t.tv_nsec = due % 1000000000;
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
     }
-    for (const letter *m; (m = lag_first(&n->down, f->time)) != NULL; lag_drop(&n->down))
+    for (const message *m; (m = lag_first(&n->down, f->time)) != NULL; lag_drop(&n->down))
         n->n_unsent += us_writer_write(n->writer[m->topic], m->bytes, m->length, m->stamp) != US_OK;
 }
 
 // ---- what it obeys ----
 
-// True when it is told to reboot.
-static bool obey(const network *n, firmware *f, const letter *m) {
-    const us_message_type *type = n->heard_type[m->topic];
+// True when it is to reboot.
+static bool obey(const network *n, firmware *f, const message *m) {
+    const us_message_type *type = n->subscribed_type[m->topic];
     if (m->topic == EMERGENCY || m->topic == REBOOT) {
         bool is_on = us_message_get_number(type, m->bytes, m->length, "data") > 0;
         if (m->topic == REBOOT) return is_on;
@@ -437,7 +470,7 @@ static size_t take(network *n, us_reader *reader) {
     size_t length = 0;
     us_status status = us_reader_take(reader, n->inbox, n->inbox_size, &length, NULL);
     if (status == US_ERR_LIMIT && length > n->inbox_size) {
-        unsigned char *larger = realloc(n->inbox, length);
+        unsigned char *larger = (unsigned char *)realloc(n->inbox, length);
         if (!larger) return 0;
         n->inbox = larger;
         n->inbox_size = length;
@@ -446,13 +479,13 @@ static size_t take(network *n, us_reader *reader) {
     return status == US_OK ? length : 0;
 }
 
-bool network_hear(network *n, firmware *f) {
+bool network_poll(network *n, firmware *f) {
     bool is_reboot = false;
-    for (int32_t i = 0; i < N_HEARS; i++) {
+    for (int32_t i = 0; i < N_SUBSCRIBED; i++) {
         size_t length;
         if (!n->reader[i]) continue;
-        // At most as many as the history keeps: a flood waits, and loses its oldest. Nobody has so much to
-        // say to a rover in one message.
+        // At most as many as the history keeps: a flood waits, and loses its oldest. A command that is longer
+        // than any is dropped.
         for (int k = 0; k < 10 && (length = take(n, n->reader[i])) > 0; k++) {
             if (length > COMMAND_SIZE) {
                 n->n_dropped++;
@@ -461,7 +494,7 @@ bool network_hear(network *n, firmware *f) {
             }
         }
     }
-    for (const letter *m; (m = lag_first(&n->up, f->time)) != NULL; lag_drop(&n->up))
+    for (const message *m; (m = lag_first(&n->up, f->time)) != NULL; lag_drop(&n->up))
         is_reboot = obey(n, f, m) || is_reboot;
     return is_reboot;
 }
@@ -472,9 +505,12 @@ static us_topic_def define(const network *n, const topic *t, int32_t node, char 
     if (t->is_common) {
         snprintf(name, cap, "/%s", t->name);
     } else {
-        snprintf(name, cap, "/%s/%s", n->options->namespace_, t->name);
+        snprintf(name, cap, "/%s/%s", n->chosen->namespace_, t->name);
     }
-    us_topic_def def = {.topic = name, .type = us_message_find(t->type), .node = node};
+    us_topic_def def = US_ZERO;
+    def.topic = name;
+    def.type = us_message_find(t->type);
+    def.node = node;
     def.qos = us_qos_for_topic(name, def.type);
     return def;
 }
@@ -484,17 +520,17 @@ static us_status join(network *n, us_error *err) {
     char text[1024], name[256];
     int32_t node = -1;
     us_status status = us_bus_def_from_environment(&def, text, sizeof text, err);
-    if (n->options->domain >= 0) def.domain = n->options->domain;
+    if (n->chosen->domain >= 0) def.domain = n->chosen->domain;
     if (!status) status = us_bus_open(&def, &n->bus, err);
-    snprintf(name, sizeof name, "/%s", n->options->namespace_);
+    snprintf(name, sizeof name, "/%s", n->chosen->namespace_);
     if (!status) status = us_bus_add_node(n->bus, name, "driver", &node, err);
-    for (int i = 0; i < N_SAYS && !status; i++) {
-        us_topic_def made = define(n, &said[i], node, name, sizeof name);
+    for (int i = 0; i < N_PUBLISHED && !status; i++) {
+        us_topic_def made = define(n, &published_topic[i], node, name, sizeof name);
         status = us_bus_add_writer(n->bus, &made, &n->writer[i], err);
     }
-    for (int i = 0; i < N_HEARS && !status; i++) {
-        us_topic_def made = define(n, &heard[i], node, name, sizeof name);
-        n->heard_type[i] = made.type;
+    for (int i = 0; i < N_SUBSCRIBED && !status; i++) {
+        us_topic_def made = define(n, &subscribed_topic[i], node, name, sizeof name);
+        n->subscribed_type[i] = made.type;
         // On Fast DDS a topic has one type.
         if (i == TWIST_STAMPED && strcmp(us_bus_vendor(n->bus), "fastdds") == 0) continue;
         status = us_bus_add_reader(n->bus, &made, NULL, NULL, &n->reader[i], err);
@@ -503,16 +539,16 @@ static us_status join(network *n, us_error *err) {
 }
 
 bool network_open(const options *o, network **out, char *why, size_t cap) {
-    us_error err = {0};
-    network *n = calloc(1, sizeof *n);
+    us_error err = US_ZERO;
+    network *n = (network *)calloc(1, sizeof *n);
     *out = n;
     if (!n) {
         snprintf(why, cap, "out of memory");
         return false;
     }
-    n->options = o;
+    n->chosen = o;
     n->inbox_size = 1024;
-    n->inbox = malloc(n->inbox_size);
+    n->inbox = (unsigned char *)malloc(n->inbox_size);
     if (!n->inbox) {
         us_error_set(&err, US_ERR_MEMORY, NULL, NULL, "out of memory");
     } else if (join(n, &err) == US_OK) {

@@ -11,31 +11,27 @@
 extern "C" {
 #endif
 
-// X(code, name, default rate in Hz). Rate 0: off; for topics that are sent once or on change: any rate above
-// 0 is on.
-#define US_TOPIC_LIST(X)                                  \
-    X(US_TOPIC_JOINT_STATES, "joint_states", 50)          \
-    X(US_TOPIC_ODOM, "odom", 50)                          \
-    X(US_TOPIC_TF, "tf", 50)                              \
-    X(US_TOPIC_TF_STATIC, "tf_static", 1)                 \
-    X(US_TOPIC_IMU, "imu/data", 100)                      \
-    X(US_TOPIC_ROBOT_DESCRIPTION, "robot_description", 1) \
-    X(US_TOPIC_BATTERY_STATE, "battery_state", 1)         \
-    X(US_TOPIC_DIAGNOSTICS, "diagnostics", 1)             \
-    X(US_TOPIC_TRUTH, "truth", 50)                        \
-    X(US_TOPIC_MOTOR_STATUS, "motor_group/status", 25)    \
-    X(US_TOPIC_LOCOMOTOR_STATUS, "locomotor/status", 25)  \
-    X(US_TOPIC_POSE_STATUS, "pose_estimator/status", 25)  \
-    X(US_TOPIC_NAVIGATOR_STATUS, "navigator/status", 5)
+// Where the samples of a topic come from: the robot's state, its firmware or one of its sensors.
+typedef struct us_topic_source {
+    const char *name;  // "odom"; that of a sensor is the sensor's
+    const char *type;  // "nav_msgs/msg/Odometry"
+    double rate;       // Hz, by default
+    bool is_once;      // sent once, and again on change: any rate above 0 is on
+} us_topic_source;
 
-typedef enum us_topic_kind {
-#define US_TOPIC_ENUM(code, name, rate) code,
-    US_TOPIC_LIST(US_TOPIC_ENUM)
-#undef US_TOPIC_ENUM
-        US_TOPIC_COUNT
-} us_topic_kind;
+// Sources by number; NULL beyond the last. Those of sensors stand for the sensor that every robot has ("imu")
+// or may have ("battery").
+US_API const us_topic_source *us_topic_source_view(int32_t i);
+// The topic on which a source is published by default: "/k10/odom" in the namespace "k10",
+// "/tf" in any. Empty for a bad number.
+US_API void us_topic_source_topic(int32_t i, const char *namespace_, char *buf, size_t cap);
 
-US_API const char *us_topic_kind_name(us_topic_kind kind);  // "?" outside the list
+// A topic that a robot publishes.
+typedef struct us_publication_def {
+    const char *source;  // of a us_topic_source or of a sensor of the robot
+    const char *name;    // NULL: the source's own topic. In the robot's namespace, unless it begins with "/"
+    double rate;         // Hz, at most one sample a step and one per sample of the sensor; 0: none
+} us_publication_def;
 
 typedef enum us_locomotion {
     US_LOCOMOTION_NONE,
@@ -76,8 +72,8 @@ typedef struct us_link_model {
 // How the robot's own clock and computer show in what it sends. All 0: stamps are simulated time, and a
 // sample leaves as soon as it is made.
 typedef struct us_timing {
-    bool is_wall;   // stamps tell the time of day, in a run in real time; else simulated time
-    double offset;  // s: by which a stamp is ahead of the moment that it tells of; negative: behind
+    bool is_wall;   // stamps are the time of day, in a run in real time; else simulated time
+    double offset;  // s: by which a stamp is ahead of the moment of its sample; negative: behind
     double drift;   // s that its clock gains in a second
     double delay;   // s of real time from that moment until the samples of one step leave, 0 to 1
     double jitter;  // s: a further delay of these, uniform in [0, jitter], 0 to 1
@@ -100,16 +96,23 @@ typedef struct us_fault_def {
     int32_t line;
 } us_fault_def;
 
-// A sensor beside those that every robot has: an encoder at each joint with one coordinate, and the inertial
-// unit "imu" at the root's origin.
+// A sensor beside those that every robot has: an encoder at each joint with one coordinate, the inertial unit
+// "imu" at the root's origin, and "battery" where there is one. One that is named "imu" takes the place of
+// that inertial unit.
 typedef enum us_sensor_kind { US_SENSOR_IMU, US_SENSOR_COUNT } us_sensor_kind;
 
+// Published on "NAME/data" where us_network_def.topics does not say otherwise, at the sensor's rate, or at
+// 100 Hz if it samples at every step. Its frame is that of the link; one with a pose of its own has a frame
+// NAME.
 typedef struct us_sensor_def {
     us_sensor_kind kind;
-    const char *name;  // as a topic's; not "imu"
-    int32_t link;      // of the spec, one of the robot's
-    us_pose X_BS;      // where it sits on the link: its axes are those of its readings
-    double rate;       // Hz at which it samples; 0: every step
+    const char *name;    // as a topic's; not that of another source
+    int32_t link;        // of the spec, one of the robot's
+    us_pose X_BS;        // where it sits on the link: its axes are those of its readings
+    double rate;         // Hz at which it samples; 0: every step
+    double force_noise;  // m/s^2, standard deviation of each component of a sample's specific force
+    double spin_noise;   // rad/s, the same of the angular velocity
+    uint64_t seed;       // of the noise, beside the world's
 } us_sensor_def;
 
 typedef struct us_network_def {
@@ -117,10 +120,11 @@ typedef struct us_network_def {
     bool is_off;
     const char *namespace_;  // default: the robot's name; "" for none. Topics are /NAMESPACE/NAME; clock, tf,
                              // tf_static and diagnostics are global
-    const char *frame_prefix;     // before every frame id; default "NAME/", "" for a lone robot file
-    const char *node;             // default "driver"
-    const char *base_frame;       // full name of the link whose motion odometry tells; default: the root link
-    double rate[US_TOPIC_COUNT];  // Hz; at most one sample a step is sent, whatever the rate
+    const char *frame_prefix;  // before every frame id; default "NAME/", "" for a lone robot file
+    const char *node;          // default "driver"
+    const char *base_frame;  // full name of the link whose motion odometry estimates; default: the root link
+    int32_t n_topic;
+    const us_publication_def *topics;  // a source that none of them names is published on its own topic
     bool has_services;  // the rover services as requests and replies too, as rmw_cyclonedds has them; default
                         // false
     double timeout;     // s: a motion command older than this stops the robot; 0: never; default 0.5
@@ -157,10 +161,11 @@ US_API us_network_def us_network_def_default(void);
 // Replaces the group's definition if it has one; the links and drives that it names are there already. Texts
 // and arrays are copied. Errors: US_ERR_ARG for bad indices and a base that is no link of the group,
 // US_ERR_VALUE for numbers out of range, wheels or legs that do not fit the kind of locomotion and a port
-// that another robot has, US_ERR_NAME for names that cannot be used or are used twice, US_ERR_LIMIT for too
-// many outages (32), sensors (32) or faults (64), US_ERR_SYNTAX for a fault or condition that cannot be read.
+// that another robot has, US_ERR_NAME for names that cannot be used or are used twice and a source that is
+// not there, US_ERR_LIMIT for too many outages (32), sensors (32), topics (128) or faults (64), US_ERR_SYNTAX
+// for a fault or condition that cannot be read.
 US_API us_status us_spec_set_network(us_spec *spec, const us_network_def *def);
-// What was set for the group, with no text left open, or NULL. Scenes set it for every robot.
+// What was set for the group, with no text left open and all topics, or NULL. Scenes set it for every robot.
 US_API const us_network_def *us_spec_view_network(const us_spec *spec, int32_t group);
 // Settings of the whole world's network: rate of /clock in Hz (default 200; 0: off).
 US_API us_status us_spec_set_clock_rate(us_spec *spec, double rate);

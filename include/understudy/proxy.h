@@ -52,7 +52,7 @@ US_API us_status us_proxy_connect(us_proxy *proxy, us_bus *bus, us_error *err);
 US_API us_status us_proxy_replace(us_proxy *proxy, us_sim *sim, const us_model *model, us_error *err);
 
 // After every step: sends the samples that are due. Never waits for the network. Where time has jumped
-// (us_sim_reset, us_sim_restore), /clock and what is told once are sent at once, and what was on its way from
+// (us_sim_reset, us_sim_restore), /clock and latched topics are sent at once, and what was on its way from
 // the robots is lost.
 US_API void us_proxy_publish(us_proxy *proxy, us_sim *sim);
 

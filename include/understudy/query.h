@@ -68,12 +68,17 @@ US_API us_contact_event us_sim_get_contact_event(const us_sim *sim, int32_t i); 
 
 // The wrench that a joint's parent exerts on its child through the joint, as a mean over the last step:
 // moment about the child's origin and force, world axes. By inverse dynamics: what the motion of all that
-// hangs on the joint needed, less gravity, contact forces and applied wrenches. Along the joint's free
-// directions it is what drives, springs, dampers, friction and limits gave, less what rotor inertia
-// (armature) took; of a floating joint it is 0, up to the integrator's error and torques that a command gave
-// its coordinates. NaN for a bad index, before the first step, after reset, restore, replace and changes by
-// hand, and in objects that a loop holds. Cost: the kinematics, and all bodies and contacts.
+// hangs on the joint needed, less gravity, contact forces, loop closures and applied wrenches. Along the
+// joint's free directions it is what drives, springs, dampers, friction and limits gave, less what rotor
+// inertia (armature) took; of a floating joint it is 0, up to the integrator's error and torques that a
+// command gave its coordinates. NaN for a bad index, before the first step, after reset, restore, replace and
+// changes by hand. Cost: the kinematics, and all bodies, loops and contacts.
 US_API us_wrench us_sim_get_joint_reaction(const us_sim *sim, us_joint joint);
+// The wrench that the second link of a loop (of the spec) exerts on the first through the closure, as a mean
+// over the last step: moment about the loop's point and force, world axes. Where a mechanism is held more
+// often than needed, as every planar loop is across its plane, rows that depend on others carry nothing: one
+// of many possible answers, which the joints' reactions fit. NaN as above.
+US_API us_wrench us_sim_get_loop_reaction(const us_sim *sim, int32_t loop);
 
 #ifdef __cplusplus
 }

@@ -60,7 +60,8 @@ US_API us_status us_world_connect(us_world *world, us_bus *bus, us_error *err);
 
 // Begins a recording that `us_world_verify` can run again, from the state of now; ends the one before. NULL
 // ends it. A recording is one interval of time: `reset` and `restore` end it and begin another, NAME-2.mcap,
-// NAME-3.mcap.
+// NAME-3.mcap. Calls on the world's sim between ticks are recorded with the commands; those that set the
+// whole state begin another interval, us_sim_replace ends the recording with an error in the log.
 US_API us_status us_world_record(us_world *world, const char *path, us_error *err);
 typedef struct us_world_recording {
     const char *path;  // NULL: nothing is recorded

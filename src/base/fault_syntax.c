@@ -115,10 +115,12 @@ us_status usi_fault_parse(char *text, usi_fault_words *out, us_error *err) {
                             "motor:front_left_femur=weak:0.3",
                             "fault: \"%.80s\" names no motor, and no other part that can fail", text);
     }
-    if (name && !needs_name)
+    bool may_have_name = part == USI_COMPONENT_IMU;
+    if (name && !needs_name && !(may_have_name && has_name))
         return fail_form((usi_fault_component)part, text, "has a name, and the robot has but one", err);
     *what++ = 0;
     out->part = (usi_fault_component)part;
-    if (needs_name) out->name = name + 1;
+    if (may_have_name) out->name = "imu";
+    if (has_name) out->name = name + 1;
     return read_kind(what, out, err);
 }

@@ -334,15 +334,11 @@ static us_status find_near(usi_contacts *c) {
     c->collide.apart = c->collide.apart_before;
     c->collide.apart_before = old_apart;
     c->collide.n_near = 0;
-    c->collide.has_ceiling = false;
     for (int64_t i = 0; i < n; i++) {
         // Shapes of one node never touch, whichever links they belong to.
         if (m->geom[pairs[i].a].node == m->geom[pairs[i].b].node) continue;
         const us_aabb *a = &c->collide.fat[pairs[i].a].box, *b = &c->collide.fat[pairs[i].b].box;
-        double over_a = find_ceiling(c, pairs[i].a, b), over_b = find_ceiling(c, pairs[i].b, a);
-        if (b->min.z > over_a || a->min.z > over_b) continue;
-        c->collide.ceiling[c->collide.n_near] = over_a < over_b ? over_a : over_b;
-        c->collide.has_ceiling = c->collide.has_ceiling || c->collide.ceiling[c->collide.n_near] < INFINITY;
+        if (b->min.z > find_ceiling(c, pairs[i].a, b) || a->min.z > find_ceiling(c, pairs[i].b, a)) continue;
         const int64_t key = key_of_pair(&pairs[i]);
         while (old < old_end && key_of_pair(old) < key) {
             old++;
@@ -411,11 +407,11 @@ void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_t
                              *B = &c->collide.collision_body[c->carrier_of[t->geom_b]];
     const double margin = c->model->geom[t->geom_a].margin + c->model->geom[t->geom_b].margin;
     const bool is_soil = c->model->material[t->material].is_soil;
+    const int32_t room = c->max_contact - c->collide.n_point, n = old->n < room ? old->n : room;
+    usi_point_now *p = &c->collide.point[c->collide.n_point];
+    const usi_anchor *a = &now->anchor[old->first];
     bool any = false;
-    for (int32_t i = 0; i < old->n; i++) {
-        const usi_anchor *a = &now->anchor[old->first + i];
-        usi_point_now *p = usi_next_point(c);
-        if (!p) return;
+    for (int32_t i = 0; i < n; i++, a++, p++) {
         p->n = usi_from_A(A, &a->normal);
         p->p_A = A->p + usi_from_A(A, &a->p_A);
         p->p_B = B->p + usi_to_world(B, a->p_B);
@@ -428,8 +424,10 @@ void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_t
         p->touch = c->collide.n_touch;
         p->may_press = p->gap <= BASE_MARGIN || is_soil || may_press(c, t, A, B, p);
         any |= p->may_press;
-        t->n++;
     }
+    t->n += n;
+    c->collide.n_point += n;
+    c->error_count += old->n;
     c->collide.may_press[c->collide.n_touch] = any;
 }
 
@@ -578,13 +576,6 @@ static us_vec3 find_apart(const usi_contacts *c, const usi_touch *t) {
     return usi_to_local(A, usi_v4_from(gap.normal));
 }
 
-// Whether the one of a near pair is above all of the field that is under it.
-static inline bool is_above(const usi_contacts *c, int32_t near) {
-    double a = c->collide.box[c->collide.near[near].a].min.z,
-           b = c->collide.box[c->collide.near[near].b].min.z;
-    return (a > b ? a : b) > c->collide.ceiling[near];
-}
-
 // What a broken joint held overlaps at its hinge, and does not collide before it was apart once.
 static bool is_held_back(usi_contacts *c, const usi_contact_state *now, usi_touch *t) {
     const us_model *m = c->model;
@@ -608,13 +599,10 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
     for (int32_t i = 0; i < m->n_loose; i++)
         c->collide.overlap[i] = 0;
     const usi_touch *old = now->touch, *end = now->touch + now->n_touch[0];
-    const bool has_ceiling = c->collide.has_ceiling && usi_is_fast(c, USI_FAST_CEILING);
     for (int32_t i = 0; i < c->collide.n_near; i++) {
         const usi_broad_pair *pair = &c->collide.near[i];
         if (c->lone && m->geom[pair->a].tree + 1 != c->lone && m->geom[pair->b].tree + 1 != c->lone) continue;
-        if (!boxes_overlap(&c->collide.box[pair->a], &c->collide.box[pair->b]) ||
-            (has_ceiling && is_above(c, i)))
-            continue;
+        if (!boxes_overlap(&c->collide.box[pair->a], &c->collide.box[pair->b])) continue;
         // Both are sorted.
         const int64_t key = key_of_pair(pair);
         while (old < end && key_of_touch(old) < key)

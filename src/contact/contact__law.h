@@ -15,16 +15,44 @@
 
 #include "contact/contact.h"
 
-// What a point does by Coulomb's law, whose normal impulse is `normal` and whose friction has that square.
+// ---------------------------------------------------------------- Coulomb's law
+
+// The greatest friction under a normal impulse, N s. Torsion and rolling have the same law with a lever, m,
+// in the place of mu, and their limits are N m s.
+static inline double usi_friction_limit(double mu, double normal) { return mu * normal; }
+
+// What a point does whose normal impulse is `normal`, and whose friction has the square `square` where
+// nothing limits it.
 typedef enum usi_contact_mode { USI_OFF, USI_STICK, USI_SLIP } usi_contact_mode;
+static inline bool usi_is_within(double square, double limit) { return square <= limit * limit; }
 static inline usi_contact_mode usi_coulomb(double normal, double square, double limit) {
-    return !(normal > 0) ? USI_OFF : square <= limit * limit ? USI_STICK : USI_SLIP;
+    return !(normal > 0) ? USI_OFF : usi_is_within(square, limit) ? USI_STICK : USI_SLIP;
 }
+
+// The same of a point that is solved, whose friction lies on the circle where it slips: to rounding.
+static inline usi_contact_mode usi_coulomb_solved(double normal, double square, double limit) {
+    return !(normal > 0) ? USI_OFF : square >= limit * limit * (1 - 1e-9) ? USI_SLIP : USI_STICK;
+}
+
+// Whether impulses g and velocities u of a rigid point fulfil the law to `small`, m/s. Impulses count by the
+// speed that they give to the point, `weight` times as much, 1/kg.
+static inline bool usi_coulomb_holds(const double g[3], const double u[3], double mu, double weight,
+                                     double small) {
+    const double limit = usi_friction_limit(mu, g[0]), slip = sqrt(u[1] * u[1] + u[2] * u[2]),
+                 friction = sqrt(g[1] * g[1] + g[2] * g[2]);
+    const bool is_apart =
+        u[0] >= -small && g[0] * weight >= -small && (u[0] <= small || g[0] * weight <= small);
+    if (!is_apart || !((friction - limit) * weight <= small)) return false;
+    return !(slip > small && (limit * slip + g[1] * u[1] + g[2] * u[2]) * weight > small * slip);
+}
+
+// One row within +-limit.
+static inline double usi_clamp(double y, double limit) { return y > limit ? limit : y < -limit ? -limit : y; }
 
 // Two rows within a circle: g = y where |y| <= limit, else limit y/|y|.
 static inline bool usi_circle(const double y[2], double limit, double g[2], double t[2], double *out_ratio) {
     double square = y[0] * y[0] + y[1] * y[1];
-    if (square <= limit * limit) {
+    if (usi_is_within(square, limit)) {
         g[0] = y[0];
         g[1] = y[1];
         return false;
@@ -38,22 +66,43 @@ static inline bool usi_circle(const double y[2], double limit, double g[2], doub
     return true;
 }
 
+// Friction that slips, limit t/|t|, as a function of the normal impulse and of t: its direction, and its
+// derivatives, mu e and (limit/|t|) (1 - e e^T).
+typedef struct usi_slip {
+    double e1, e2;
+    double n1, n2;         // by the normal impulse
+    double t11, t12, t22;  // by t
+} usi_slip;
+static inline usi_slip usi_slip_slope(double mu, double limit, double t1, double t2, double length) {
+    const double e1 = length > 0 ? t1 / length : 1, e2 = length > 0 ? t2 / length : 0,
+                 ratio = length > 0 ? fmax(limit, 0) / length : 0;
+    return (usi_slip){e1, e2, mu * e1, mu * e2, ratio * e2 * e2, -ratio * e1 * e2, ratio * e1 * e1};
+}
+
+// ---------------------------------------------------------------- the law of a block
+
+// The radius of a block's friction: of a point mu times its normal impulse, of a turning block the normal
+// impulse of its point, `before`.
+static inline double usi_friction_radius(const usi_block *k, double before) {
+    if (k->law == USI_POINT) return usi_friction_limit(k->mu, k->g[0]);
+    return k->law == USI_TURN ? before : 0;
+}
+
 // The impulse alone.
 static inline void usi_law_impulse(const usi_block *k, const double u[3], bool is_exact, double g[3]) {
     double y[3] = {-(u[0] + k->b[0]) * k->K[0], -(u[1] + k->b[1]) * k->K[1], -(u[2] + k->b[2]) * k->K[1]},
            t[2], ratio;
     if (k->law == USI_POINT) {
         g[0] = y[0] > 0 ? y[0] : 0;
-        double limit = is_exact ? k->mu * g[0] : k->radius;
+        double limit = is_exact ? usi_friction_limit(k->mu, g[0]) : k->radius;
         usi_circle(y + 1, limit, g + 1, t, &ratio);
         if (k->viscous > 0 && limit > 0) {
             g[1] -= k->viscous * u[1];
             g[2] -= k->viscous * u[2];
         }
     } else if (k->law == USI_TURN) {
-        double limit = k->mu * k->radius;
-        g[0] = y[0] > limit ? limit : y[0] < -limit ? -limit : y[0];
-        usi_circle(y + 1, k->limit * k->radius, g + 1, t, &ratio);
+        g[0] = usi_clamp(y[0], usi_friction_limit(k->mu, k->radius));
+        usi_circle(y + 1, usi_friction_limit(k->limit, k->radius), g + 1, t, &ratio);
     } else {
         g[0] = y[0];
         g[1] = k->n > 1 ? y[1] : 0;
@@ -61,58 +110,55 @@ static inline void usi_law_impulse(const usi_block *k, const double u[3], bool i
     }
 }
 
-// Impulse and slope (row major, but for what a turning block has of its point). Returns whether anything
-// pushes.
-static inline bool usi_law_slope(const usi_block *k, const double u[3], bool is_exact, double g[3],
-                                 double G[9]) {
-    double y[3] = {-(u[0] + k->b[0]) * k->K[0], -(u[1] + k->b[1]) * k->K[1], -(u[2] + k->b[2]) * k->K[1]},
-           t[2], ratio;
-    for (int i = 0; i < 9; i++)
-        G[i] = 0;
+// Impulse at the velocities u, in lanes 0 to 2 as they are, and its slope (row major, but for what a turning
+// block has of its point).
+static inline usi_v4 usi_law_slope(const usi_block *k, usi_v4 u, bool is_exact, double G[9]) {
+    const usi_v4 K = {k->K[0], k->K[1], k->K[1], 0}, zero = usi_v4_zero();
+    const usi_v4 y = -(u + *(const usi_v4_unaligned *)k->b) * K;
+    double normal = y[0], limit, t[2], ratio;
+    *(usi_v4_unaligned *)G = zero;
+    *(usi_v4_unaligned *)(G + 4) = zero;
+    G[8] = 0;
+
+    // What is not bounded, and rows along the normal.
     if (k->law == USI_EQUAL) {
-        for (int i = 0; i < 3; i++) {
-            g[i] = i < k->n ? y[i] : 0;
-            G[4 * i] = i < k->n ? k->K[i > 0] : 0;
-        }
-        return true;
+        for (int i = 0; i < k->n; i++)
+            G[4 * i] = K[i];
+        return (usi_v4){y[0], k->n > 1 ? y[1] : 0, k->n > 2 ? y[2] : 0, 0};
     }
-    double limit;
     if (k->law == USI_POINT) {
-        g[0] = y[0] > 0 ? y[0] : 0;
-        G[0] = y[0] > 0 ? k->K[0] : 0;
-        limit = is_exact ? k->mu * g[0] : k->radius;
-        if (limit <= 0) {
-            g[1] = g[2] = 0;
-            return g[0] > 0;
-        }
+        G[0] = normal > 0 ? K[0] : 0;
+        normal = normal > 0 ? normal : 0;
+        limit = is_exact ? usi_friction_limit(k->mu, normal) : k->radius;
+        // Where it does not press, and where it has no friction.
+        if (limit <= 0) return usi_v4_all(normal) * (usi_v4){1, 0, 0, 0};
     } else {
-        double bound = k->mu * k->radius;
-        bool is_in = fabs(y[0]) < bound;
-        g[0] = is_in ? y[0] : copysign(bound, y[0]);
-        G[0] = is_in ? k->K[0] : 0;
-        if (is_exact && !is_in) G[1] = copysign(k->mu * k->press, y[0]);
-        limit = k->limit * k->radius;
+        const double bound = usi_friction_limit(k->mu, k->radius);
+        const bool is_in = fabs(normal) < bound;
+        G[0] = is_in ? K[0] : 0;
+        if (is_exact && !is_in) G[1] = copysign(k->mu * k->press, normal);
+        normal = is_in ? normal : copysign(bound, normal);
+        limit = usi_friction_limit(k->limit, k->radius);
     }
-    if (usi_circle(y + 1, limit, g + 1, t, &ratio)) {
-        double s = ratio * k->K[1];
+
+    // Rows across it.
+    double g[2] = {y[1], y[2]};
+    G[4] = G[8] = K[1];
+    if (usi_circle(g, limit, g, t, &ratio)) {
+        const double s = ratio * K[1], by = k->law == USI_POINT ? k->mu * K[0] : k->limit * k->press;
         G[4] = s * (1 - t[0] * t[0]);
         G[8] = s * (1 - t[1] * t[1]);
         G[5] = G[7] = -s * t[0] * t[1];
-        double by = k->law == USI_POINT ? k->mu * k->K[0] : k->limit * k->press;
-        if (is_exact) {
-            G[3] = by * t[0];
-            G[6] = by * t[1];
-        }
-    } else {
-        G[4] = G[8] = k->K[1];
+        G[3] = is_exact ? by * t[0] : 0;
+        G[6] = is_exact ? by * t[1] : 0;
     }
     if (k->law == USI_POINT && k->viscous > 0) {
-        g[1] -= k->viscous * u[1];
-        g[2] -= k->viscous * u[2];
+        g[0] -= k->viscous * u[1];
+        g[1] -= k->viscous * u[2];
         G[4] += k->viscous;
         G[8] += k->viscous;
     }
-    return true;
+    return (usi_v4){normal, g[0], g[1], 0};
 }
 
 // ---------------------------------------------------------------- one point
@@ -188,7 +234,7 @@ static inline void usi_local_slip(usi_local *l, double g00, double q1, double q2
         double t1 = c1 * inv, t2 = c2 * inv, n = length * inv, inv_n = inv_length * det;
         double dt1 = -(y * t1 - l->s12 * t2) * inv, dt2 = -(x * t2 - l->s12 * t1) * inv;
         g0 = g00 - (l->a1 * t1 + l->a2 * t2);
-        double radius = l->mu * g0,
+        double radius = usi_friction_limit(l->mu, g0),
                slope = -l->mu * (l->a1 * dt1 + l->a2 * dt2) - radius * (e1 * dt1 + e2 * dt2) * inv_n;
         double next = lambda + (n - radius) / slope;
         // The root lies to the right while gt is too long. Where the curve bends the wrong way Newton does
@@ -203,8 +249,8 @@ static inline void usi_local_slip(usi_local *l, double g00, double q1, double q2
     // as it is pressed) takes the normal impulse of this lambda.
     double spread = 1 + l->mu * (l->a1 * e1 + l->a2 * e2);
     g[0] = spread > 0.05 ? g00 / spread : g0 > 0 ? g0 : 0;
-    g[1] = l->mu * g[0] * e1;
-    g[2] = l->mu * g[0] * e2;
+    g[1] = usi_friction_limit(l->mu, g[0]) * e1;
+    g[2] = usi_friction_limit(l->mu, g[0]) * e2;
     l->lambda = lambda;
 }
 
@@ -225,7 +271,7 @@ static inline void usi_local_visit(usi_local *l, const double g[3], const double
     const double square = next[1] * next[1] + next[2] * next[2];
     if (g00 <= 0) {
         next[0] = next[1] = next[2] = 0;
-    } else if (usi_coulomb(next[0], square, l->mu * next[0]) != USI_STICK) {
+    } else if (usi_coulomb(next[0], square, usi_friction_limit(l->mu, next[0])) != USI_STICK) {
         double q1 = e[1] - l->a1 * e[0] - l->s11 * g[1] - l->s12 * g[2],
                q2 = e[2] - l->a2 * e[0] - l->s12 * g[1] - l->s22 * g[2];
         bool is_first = l->lambda < 0;

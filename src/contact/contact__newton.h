@@ -39,8 +39,7 @@ typedef struct usi_problem {
     int32_t *unit_start;  // n_unit + 1: first variable of each unit
     int32_t *size;        // n_unit: how many it has
     usi_sparse *sparse;
-    double
-        *lone;  // of a free body by itself, or of a free root: the matrix, by columns, and the inverse pivots
+    double *root;   // 56, of a tree's free root: its six by six matrix, by columns, and the inverse pivots
     bool is_clear;  // the sparse matrix is all zero
     usi_run *run;
     int32_t n_run;
@@ -68,9 +67,6 @@ typedef struct usi_problem {
 
 static inline bool usi_unit_is_free(const usi_problem *p, int32_t unit) {
     return p->c->model->tree[p->c->islands.members[p->s->first_tree + unit]].is_free_body;
-}
-static inline bool usi_is_lone(const usi_problem *p) {
-    return p->is_free && p->n_unit == 1 && usi_is_fast(p->c, USI_FAST_LONE);
 }
 static inline const usi_tree *usi_unit_tree(const usi_problem *p, int32_t unit) {
     return &p->c->model->tree[p->c->islands.members[p->s->first_tree + unit]];
@@ -107,7 +103,7 @@ static inline usi_span usi_free_root(const us_model *m, usi_span tree) {
     return (usi_span){tree.first, m->node[tree.first].kind == USI_NODE_FREE ? tree.first + 6 : tree.first};
 }
 
-// fast/branch.c: factors of the matrix of a tree that touches only the world, in c->solve.branch and p->lone,
+// fast/branch.c: factors of the matrix of a tree that touches only the world, in c->solve.branch and p->root,
 // and solutions with them. p->made (overwritten) has what stands at each node, inertia and contacts, where
 // p->is_there; c->solve.diag acts along the joints. False when a pivot is 0.
 bool usi_branch_factor(usi_problem *p, usi_span span);

@@ -9,7 +9,8 @@
 us_pose usi_geom_pose(const usi_contacts *c, int32_t geom, const usi_collision_body *k);
 usi_point_now *usi_next_point(usi_contacts *c);
 void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t);
-// rows.c: the blocks of one island; after the solve what its points keep.
+// rows.c: the blocks of one island; after the solve what its points keep, and which of its free bodies no
+// contact acts on (is_released).
 bool usi_rows_create(usi_contacts *c);
 void usi_rows_start(usi_contacts *c);  // once a step, before the islands
 bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next,
@@ -44,8 +45,6 @@ void usi_tree_finish(usi_contacts *c, const usi_contact_input *push, int32_t tre
 // state.
 void usi_free_start(usi_contacts *c, const usi_contact_input *push);
 void usi_free_finish(usi_contacts *c, const usi_contact_input *push);
-// After an island's solve: which of its free bodies no contact acts on (is_released).
-void usi_free_release(usi_contacts *c, const usi_island *s);
 void usi_free_command(const usi_contacts *c, const usi_contact_input *push, const usi_collision_body *k,
                       usi_v4 *out_force, usi_v4 *out_moment);
 static inline void usi_free_end(const usi_contacts *c, const usi_contact_input *push,

@@ -238,8 +238,6 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
     X(us_vec3, apart, max_pair, "1", "a direction along which a near pair was last seen apart; 0: none") \
     X(usi_broad_pair, near_before, max_pair, "", "the pairs of the grown boxes before these")            \
     X(us_vec3, apart_before, max_pair, "1", "their directions")                                          \
-    X(double, ceiling, max_pair, "m",                                                                    \
-      "of a near pair of a shape and a height field: no surface under the grown box is above this")      \
     X(usi_touch, touch_now, max_contact + 1, "", "pairs that touch in this step")                        \
     X(bool, may_press, max_contact + 1, "", "whether a point of each may press in this step")            \
     X(usi_point_now, point, max_contact, "", "contact points of this step")                              \
@@ -288,7 +286,6 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
 typedef struct usi_collide_scratch {
     int32_t n_near, n_touch, n_point, n_soil_contact;
     bool is_fat_valid;  // near holds the pairs of fat
-    bool has_ceiling;   // some of them have one
     USI_COLLIDE_FIELDS(USI_CONTACT_ARRAY)
 } usi_collide_scratch;
 typedef struct usi_islands_scratch {
@@ -313,19 +310,16 @@ typedef struct usi_solve_scratch {
 // Fast twins of plain code, and what is kept from step to step: each can be switched off, and gives the same
 // results to rounding (tests/unit/test_contact_fast.c). docs/contact.md says what each pays.
 typedef enum usi_contact_fast {
-    USI_FAST_FREE = 1 << 0,      // free bodies four at a time: fast/free_four.c
-    USI_FAST_BRANCH = 1 << 1,    // one tree on the world joint by joint, fast/branch.c, not as a full matrix
-    USI_FAST_LONE = 1 << 2,      // one free body on the world as six by six, not as a sparse matrix
-    USI_FAST_LAYOUT = 1 << 3,    // structures of sparse matrices are kept
-    USI_FAST_ISLANDS = 1 << 4,   // islands are kept while the same pairs touch
-    USI_FAST_SKIP = 1 << 5,      // the solve begins without the points that cannot press
-    USI_FAST_STICK = 1 << 6,     // the law of points that stick, apart from the others
-    USI_FAST_POSES = 1 << 7,     // what lies on planes and height fields without its pose
-    USI_FAST_BOXES = 1 << 8,     // no boxes for shapes that are near nothing
-    USI_FAST_APART = 1 << 9,     // directions along which pairs are apart are kept
-    USI_FAST_CEILING = 1 << 10,  // and how high a height field reaches under a shape
-    USI_FAST_PAIR = 1 << 11,     // the rows of pairs of the same materials, masses and loads are alike
-    USI_FAST_ALL = (1 << 12) - 1
+    USI_FAST_FREE = 1 << 0,     // free bodies four at a time: fast/free_four.c
+    USI_FAST_BRANCH = 1 << 1,   // one tree on the world joint by joint, fast/branch.c, not as a full matrix
+    USI_FAST_LAYOUT = 1 << 2,   // structures of sparse matrices are kept
+    USI_FAST_ISLANDS = 1 << 3,  // islands are kept while the same pairs touch
+    USI_FAST_SKIP = 1 << 4,     // the solve begins without the points that cannot press
+    USI_FAST_POSES = 1 << 5,    // what lies on planes and height fields without its pose
+    USI_FAST_BOXES = 1 << 6,    // no boxes for shapes that are near nothing
+    USI_FAST_APART = 1 << 7,    // directions along which pairs are apart are kept
+    USI_FAST_PAIR = 1 << 8,     // the rows of pairs of the same materials, masses and loads are alike
+    USI_FAST_ALL = (1 << 9) - 1
 } usi_contact_fast;
 
 typedef struct usi_residency usi_residency;

@@ -129,32 +129,3 @@ void usi_free_finish(usi_contacts *c, const usi_contact_input *push) {
         if (c->model->tree[k->tree].is_free_body) finish_body(c, push, k, &c->solve.body[i]);
     }
 }
-
-// ---------------------------------------------------------------- bodies that nothing pushes
-
-static void keep(usi_contacts *c, const usi_island *s, int32_t body) {
-    if (body < 0) return;
-    const int32_t carrier = c->islands.collision_body_of[s->first_body + body];
-    c->islands.tree[c->collide.collision_body[carrier].tree].is_released = false;
-}
-
-// A contact that does not push leaves a body to the integrator, so that its motion is the same, to the last
-// bit, as without the contact. What pushes is implicit in the velocity at the end of the step, and so is the
-// position: moved by the mean of both velocities, as in the air, a body on stiff ground would ring, x' = x/2
-// + h v/2, v' = -x/h.
-void usi_free_release(usi_contacts *c, const usi_island *s) {
-    const us_model *m = c->model;
-    bool any = false;
-    for (int32_t i = 0; i < s->n_tree; i++) {
-        int32_t t = c->islands.members[s->first_tree + i];
-        bool is_released = m->tree[t].is_free_body && !(c->pushed && c->pushed[t]);
-        c->islands.tree[t].is_released = is_released;
-        any = any || is_released;
-    }
-    for (int32_t i = 0; any && i < s->n_block; i++) {
-        const usi_block *k = &c->rows.block[s->first_block + i];
-        if (k->g[0] == 0 && k->g[1] == 0 && k->g[2] == 0) continue;
-        keep(c, s, k->a);
-        keep(c, s, k->b_);
-    }
-}

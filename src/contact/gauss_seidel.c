@@ -224,12 +224,11 @@ static void visit_damped(sweep_row *r, double eta, const double e[3], double u1,
 // and K02.
 static inline void visit_turn(sweep_row *r, double most, double gn, const double e[3], double next[3]) {
     usi_local *l = &r->local;
-    double limit = most * gn, g0 = r->g[0] - l->k * e[0];
-    next[0] = g0 > limit ? limit : g0 < -limit ? -limit : g0;
+    next[0] = usi_clamp(r->g[0] - l->k * e[0], usi_friction_limit(most, gn));
     double e1 = e[1] + l->a1 * (next[0] - r->g[0]), e2 = e[2] + l->a2 * (next[0] - r->g[0]);
     next[1] = r->g[1] - (l->t11 * e1 + l->t12 * e2);
     next[2] = r->g[2] - (l->t12 * e1 + l->t22 * e2);
-    double radius = l->mu * gn;
+    const double radius = usi_friction_limit(l->mu, gn);
     if (usi_coulomb(gn, next[1] * next[1] + next[2] * next[2], radius) == USI_STICK) return;
     if (!(radius > 0)) {
         next[1] = next[2] = 0;
@@ -329,9 +328,7 @@ int32_t usi_gauss_seidel(usi_free *body, int32_t n_body, usi_block *block, int32
         usi_block *k = &block[i];
         for (int j = 0; j < 3; j++)
             k->g[j] = rows[i].g[j];
-        k->radius = k->law == USI_POINT           ? k->mu * k->g[0]
-                    : k->law == USI_TURN && i > 0 ? rows[i - 1].g[0]
-                                                  : 0;
+        k->radius = usi_friction_radius(k, i > 0 ? rows[i - 1].g[0] : 0);
     }
     return sweep;
 }

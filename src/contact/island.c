@@ -643,7 +643,6 @@ static void solve_one(void *context, int32_t i, int32_t thread) {
         while (s->n_impact > 0 && usi_impact_again(c, s, x->next));
     } while (s->n_skipped > 0 && !s->failed && find_missed(c, s));
     usi_keep_rows(c, s, x->now, x->next);
-    usi_free_release(c, s);
 }
 
 // Adds an impulse along a block's rows to a ghost's link: about O as forces F and moments N, at the link's

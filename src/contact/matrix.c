@@ -1,7 +1,7 @@
 // The matrix of Newton's method: mass plus J^T G J of every block, and the step that it gives.
 //
-// A single tree that touches only the world is an articulated body (branch.c); a lone free body is six by
-// six; everything else is a sparse matrix whose blocks are trees and free bodies.
+// A single tree that touches only the world is an articulated body (fast/branch.c); everything else is a
+// sparse matrix whose blocks are trees and free bodies.
 #include <string.h>
 
 #include "contact/contact__newton.h"
@@ -336,23 +336,6 @@ static void solve_blocks(usi_problem *p) {
     }
 }
 
-// One free body and the world.
-static bool factor_lone(usi_problem *p) {
-    usi_six W = inertia(p->body[0].J, p->body[0].h);
-    sum_blocks(p, 0, p->s->n_block, &W);
-    usi_store6(p->lone, &W);
-    return usi_factor6(p->lone, p->lone + 48);
-}
-
-static void solve_lone(usi_problem *p) {
-    _Alignas(32) double y[8];
-    usi_store(y, (usi_v4){-p->r[0], -p->r[1], -p->r[2], -p->r[3]});
-    usi_store(y + 4, (usi_v4){-p->r[4], -p->r[5], 0, 0});
-    usi_forward6(p->lone, y);
-    usi_backward6(p->lone, p->lone + 48, y);
-    memcpy(p->x, y, 6 * sizeof *y);
-}
-
 // Blocks by the units that they act on.
 static void find_runs(usi_problem *p) {
     const usi_contacts *c = p->c;
@@ -469,15 +452,12 @@ static bool make_sparse(usi_problem *p) {
 
 bool usi_newton_matrix(usi_problem *p) {
     if (p->s->kind == USI_ISLAND_BRANCH) return factor_branch(p);
-    if (usi_is_lone(p)) return factor_lone(p);
     return (p->sparse || make_sparse(p)) && factor_blocks(p);
 }
 
 void usi_newton_step(usi_problem *p) {
     if (p->s->kind == USI_ISLAND_BRANCH)
         solve_branch(p);
-    else if (usi_is_lone(p))
-        solve_lone(p);
     else
         solve_blocks(p);
 }

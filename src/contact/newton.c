@@ -189,12 +189,14 @@ static inline void put_velocity(usi_v4 y, double u[3]) {
 }
 
 // Friction as if there were no limit.
-static void hold_block(const usi_block *k, const double u[3], double g[3], double G[9]) {
+static usi_v4 hold_block(const usi_block *k, usi_v4 u, double normal, double G[9]) {
+    usi_v4 g = {normal, 0, 0, 0};
     for (int j = 1; j < 3; j++) {
         g[j] = -(u[j] + k->b[j]) * k->K[1] - k->viscous * u[j];
         G[3 * j] = G[3 * j + 1] = G[3 * j + 2] = 0;
         G[4 * j] = k->K[1] + k->viscous;
     }
+    return g;
 }
 
 // What a run of blocks does to its two bodies.
@@ -209,32 +211,12 @@ static inline void push_bodies(usi_problem *p, const usi_block *k, usi_v4 n, usi
     }
 }
 
-// The law of a point that presses and sticks, as most do, from the velocities of its rows in `y` to its
-// impulses there. False when it does not.
-static inline bool stick(usi_block *k, usi_v4 *y, double *G) {
-    if (k->law != USI_POINT || k->viscous > 0) return false;
-    const usi_v4 b = *(const usi_v4_unaligned *)k->b, K_ = *(const usi_v4_unaligned *)k->K,
-                 K = __builtin_shufflevector(K_, K_, 0, 1, 1, 3);
-    const usi_v4 g = -(*y + b) * K, square = g * g;
-    const double limit = b[3] * g[0];
-    if (usi_coulomb(g[0], square[1] + square[2], limit) != USI_STICK) return false;
-    *y = g;
-    *(usi_v4_unaligned *)k->g = __builtin_shufflevector(g, usi_v4_all(limit), 0, 1, 2, 4);
-    const usi_v4 zero = usi_v4_zero();
-    *(usi_v4_unaligned *)G = __builtin_shufflevector(K, zero, 0, 5, 6, 7);
-    *(usi_v4_unaligned *)(G + 4) = zero;
-    *(usi_v4_unaligned *)(G + 5) = zero;
-    G[4] = G[8] = K[1];
-    return true;
-}
-
 // Impulses of all blocks at the iterate and their slopes; what they do to each body goes to p->force. Returns
 // the sum of the points' squares. Blocks between the same two bodies come one after another: what these share
 // is at hand until the next pair.
 static double push_blocks(usi_problem *p) {
     const int32_t n_block = p->s->n_block;
-    const bool is_exact = p->is_exact, holds = p->holds,
-               may_stick = is_exact && !holds && usi_is_fast(p->c, USI_FAST_STICK);
+    const bool is_exact = p->is_exact, holds = p->holds;
     const usi_free *const body = p->body;
     usi_block *const block = p->block;
     double *u = p->u, *G = p->G;
@@ -270,20 +252,15 @@ static double push_blocks(usi_problem *p) {
                 continue;
             }
         }
-        usi_v4 y = row_velocity(k, w, v);
-        put_velocity(y, u);
-        if (!may_stick || !stick(k, &y, G)) {
-            double g[3];
-            usi_law_slope(k, u, is_exact, g, G);
-            if (holds && p->hold[i]) hold_block(k, u, g, G);
-            for (int j = 0; j < 3; j++)
-                k->g[j] = g[j];
-            y = usi_v4_set(g[0], g[1], g[2]);
-        }
-        usi_v4 g0 = usi_v4_lane0(y), g1 = usi_v4_lane1(y), g2 = usi_v4_lane2(y);
+        const usi_v4 velocity = row_velocity(k, w, v);
+        put_velocity(velocity, u);
+        usi_v4 g = usi_law_slope(k, velocity, is_exact, G);
+        if (holds && p->hold[i]) g = hold_block(k, velocity, g[0], G);
+        put_velocity(g, k->g);
+        const usi_v4 g0 = usi_v4_lane0(g), g1 = usi_v4_lane1(g), g2 = usi_v4_lane2(g);
         n += k->m[0] * g0 + k->m[1] * g1 + k->m[2] * g2;
         f += k->d[0] * g0 + k->d[1] * g1 + k->d[2] * g2;
-        if (k->law == USI_POINT) impulses += y * y;
+        if (k->law == USI_POINT) impulses += g * g;
     }
     if (n_block > 0) push_bodies(p, &block[n_block - 1], n, f);
     return impulses[0] + impulses[1] + impulses[2];
@@ -653,7 +630,7 @@ static double renew_radii(usi_problem *p) {
     double change = 0, most = 0;
     for (int32_t i = 0; i < p->s->n_block; i++) {
         usi_block *k = &p->block[i];
-        double radius = k->law == USI_POINT ? k->mu * k->g[0] : k->law == USI_TURN ? p->block[i - 1].g[0] : 0;
+        double radius = usi_friction_radius(k, i > 0 ? k[-1].g[0] : 0);
         // Friction that sticks does not feel the radius.
         double used = k->law == USI_POINT ? sqrt(k->g[1] * k->g[1] + k->g[2] * k->g[2]) : radius;
         double difference = fabs(radius - k->radius), least = radius < k->radius ? radius : k->radius;
@@ -777,12 +754,12 @@ static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_con
     p->x = usi_take(&at, (size_t)p->n_var * sizeof(double));
     p->G = usi_take(&at, 9 * n_block * sizeof(double));
     p->hold = usi_take(&at, n_block * sizeof *p->hold);
-    p->lone = usi_take(&at, 56 * sizeof(double));
     p->force = usi_take(&at, 2 * (size_t)s->n_body * sizeof(usi_v4));
     p->step = usi_take(&at, 2 * (size_t)s->n_body * sizeof(usi_v4));
     if (!p->is_free) {
         int32_t first = c->islands.members[s->first_tree],
                 n_coupling = c->coupling_start[first + 1] - c->coupling_start[first];
+        p->root = usi_take(&at, 56 * sizeof(double));
         p->hit = usi_take(&at, (size_t)s->n_body * sizeof *p->hit);
         p->columns = usi_take(&at, 4 * (size_t)(c->model->n_node + 6) * sizeof(usi_v4));
         p->made = usi_take(&at, 12 * (size_t)p->n_var * sizeof(usi_v4));

@@ -109,7 +109,7 @@ static trial try_point(const circle *s, size_t p) {
     t.t1 = g[1] - t.rho_t * w[1];
     t.t2 = g[2] - t.rho_t * w[2];
     t.length = sqrt(t.t1 * t.t1 + t.t2 * t.t2);
-    t.limit = mu * t.n;
+    t.limit = usi_friction_limit(mu, t.n);
     return t;
 }
 
@@ -162,20 +162,18 @@ static size_t make_system(circle *s) {
         // gt - mu tau_n e = 0 with e = tau_t / |tau_t|, which turns with tau_t.
         trial t = try_point(s, p);
         const double *g = s->g + i;
-        double mu = s->mu[p] < MAX_FRICTION ? s->mu[p] : MAX_FRICTION,
-               e1 = t.length > 0 ? t.t1 / t.length : 1, e2 = t.length > 0 ? t.t2 / t.length : 0;
-        double ratio = t.length > 0 ? fmax(t.limit, 0) / t.length : 0, P11 = ratio * e2 * e2,
-               P12 = -ratio * e1 * e2, P22 = ratio * e1 * e1;
+        const usi_slip slip =
+            usi_slip_slope(s->mu[p] < MAX_FRICTION ? s->mu[p] : MAX_FRICTION, t.limit, t.t1, t.t2, t.length);
         for (size_t j = 0; j < n; j++) {
             double a0 = row[0][j], a1 = row[1][j], a2 = row[2][j];
             // d tau = dg - rho dw.
             double tau_n = -t.rho_n * a0 + (j == k), tau_1 = -t.rho_t * a1 + (j == k + 1),
                    tau_2 = -t.rho_t * a2 + (j == k + 2);
-            row[1][j] = (j == k + 1) - mu * e1 * tau_n - (P11 * tau_1 + P12 * tau_2);
-            row[2][j] = (j == k + 2) - mu * e2 * tau_n - (P12 * tau_1 + P22 * tau_2);
+            row[1][j] = (j == k + 1) - slip.n1 * tau_n - (slip.t11 * tau_1 + slip.t12 * tau_2);
+            row[2][j] = (j == k + 2) - slip.n2 * tau_n - (slip.t12 * tau_1 + slip.t22 * tau_2);
         }
-        s->F[k + 1] = t.limit * e1 - g[1];
-        s->F[k + 2] = t.limit * e2 - g[2];
+        s->F[k + 1] = t.limit * slip.e1 - g[1];
+        s->F[k + 2] = t.limit * slip.e2 - g[2];
     }
     return n;
 }

@@ -18,6 +18,7 @@
 // there is room for.
 #include <string.h>
 
+#include "contact/contact__law.h"
 #include "contact/contact__parts.h"
 
 enum { MAX_DIRECT = 64, MAX_POINTS = 256, MAX_ROUNDS = 6, MAX_SWEEPS = 500 };
@@ -424,16 +425,10 @@ static bool is_solution(const problem *p) {
     const double small = SOLUTION_TOLERANCE * size;
     for (int32_t k = 0; k < p->n_point; k++) {
         double u[3];
-        const double *g = p->g + 3 * k, *row = p->A + 3 * k * wide, limit = p->mu[k] * g[0];
+        const double *row = p->A + 3 * k * wide;
         for (int j = 0; j < 3; j++)
             u[j] = p->b[3 * k + j] + product(row + j * wide, p->g, wide);
-        // Impulses count by the speed that they give to the point.
-        double weight = row[3 * k], slip = sqrt(u[1] * u[1] + u[2] * u[2]),
-               friction = sqrt(g[1] * g[1] + g[2] * g[2]);
-        if (!(u[0] >= -small && g[0] * weight >= -small && (u[0] <= small || g[0] * weight <= small)))
-            return false;
-        if (!((friction - limit) * weight <= small)) return false;
-        if (slip > small && (limit * slip + g[1] * u[1] + g[2] * u[2]) * weight > small * slip) return false;
+        if (!usi_coulomb_holds(p->g + 3 * k, u, p->mu[k], row[3 * k], small)) return false;
     }
     return true;
 }

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "contact/contact__law.h"
 #include "contact/contact__parts.h"
 #include "contact/interaction.h"
 #include "contact/soil.h"
@@ -211,13 +212,7 @@ static void turn_block(const usi_contacts *c, pair_now *n, usi_block *k, const u
         k->b[i] = n->turn_pull * along[i];
     k->radius = point->g[0];
     // Sweeps begin with the torque that the bent springs hold at rest, h k times the angle.
-    double torsion = law->torsion * point->g[0], rolling = law->rolling * point->g[0], g[3];
-    for (int i = 0; i < 3; i++)
-        g[i] = -k->b[i] * k->K[i > 0];
-    double length = sqrt(g[1] * g[1] + g[2] * g[2]), share = length > rolling ? rolling / length : 1;
-    k->g[0] = fmax(-torsion, fmin(torsion, g[0]));
-    k->g[1] = share * g[1];
-    k->g[2] = share * g[2];
+    usi_law_impulse(k, (const double[3]){0, 0, 0}, false, k->g);
 }
 
 // Whether the point is where it was on one of the bodies at least, but for what the bodies have moved against
@@ -347,8 +342,8 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     usi_v4 b = usi_three_sums((usi_v4){offset(c, s, p, un, n), 0, 0, 0}, pull * n->t, pull * n->s);
     g = usi_three_sums(g * p->n, g * n->t, g * n->s);
     double g0 = g[0] > 0 ? g[0] : 0;
-    put_numbers(k, __builtin_shufflevector(b, usi_v4_all(mu), 0, 1, 2, 4), (usi_v4){g0, g[1], g[2], mu * g0},
-                n->R, n->K);
+    put_numbers(k, __builtin_shufflevector(b, usi_v4_all(mu), 0, 1, 2, 4),
+                (usi_v4){g0, g[1], g[2], usi_friction_limit(mu, g0)}, n->R, n->K);
     kept->stiffness = law->tangent_stiffness;
     kept->damping = law->tangent_damping;
     kept->turn = us_vec3_make(0, 0, 0);
@@ -417,15 +412,15 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
     pair->n_impact = 0;
     pair->was_kept = true;
     const bool can_skip = s->kind != USI_ISLAND_RIGID && usi_is_fast(c, USI_FAST_SKIP);
+    const int32_t *order = c->islands.order + s->first_point, *const end = order + s->n_point;
     s->n_skipped = 0;
-    for (int32_t k = 0; k < s->n_point; k++) {
-        const int32_t i = c->islands.order[s->first_point + k];
+    for (; order < end; order++) {
         // The rigid solvers take all.
-        if (can_skip && !c->collide.point[i].may_press) {
+        if (can_skip && !c->collide.point[*order].may_press) {
             s->n_skipped++;
             continue;
         }
-        if (make_point(c, s, i, now, next, pair, &at)) continue;
+        if (make_point(c, s, *order, now, next, pair, &at)) continue;
         s->refused = 1 + pair->pair->model;
         return false;
     }
@@ -443,14 +438,13 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
     return true;
 }
 
-// Where the point is on both bodies.
-static inline void keep_place(const usi_contact_state *now, const usi_point_now *p,
-                              const usi_collision_body *A, const usi_collision_body *B, usi_anchor *a) {
+// ---------------------------------------------------------------- what is kept
+
+// Where the point is on both bodies. `old`: its anchor of the last step, where it is the same point.
+static inline void keep_place(const usi_anchor *old, const usi_point_now *p, const usi_collision_body *A,
+                              const usi_collision_body *B, usi_anchor *a) {
     if (p->is_same) {
-        const usi_anchor *old = &now->anchor[p->old];
-        a->normal = old->normal;
-        a->p_A = old->p_A;
-        a->p_B = old->p_B;
+        memcpy(a, old, offsetof(usi_anchor, xi));
     } else {
         a->normal = usi_to_A(A, p->n);
         a->p_A = usi_to_A(A, p->p_A - A->p);
@@ -465,8 +459,78 @@ void usi_keep_place(const usi_contacts *c, int32_t point, const usi_contact_stat
     const usi_grouped *g = &c->islands.grouped[p->touch];
     usi_anchor *a = &next->anchor[point];
     *a = blank;
-    keep_place(now, p, &c->collide.collision_body[g->collision_body_a],
+    keep_place(p->is_same ? &now->anchor[p->old] : &blank, p, &c->collide.collision_body[g->collision_body_a],
                &c->collide.collision_body[g->collision_body_b], a);
+}
+
+// A contact that does not press leaves a free body to the integrator, so that its motion is the same, to the
+// last bit, as without the contact. What presses is implicit in the velocity at the end of the step, and so
+// is the position: moved by the mean of both velocities, as in the air, a body on stiff ground would ring, x'
+// = x/2 + h v/2, v' = -x/h.
+static void release_bodies(usi_contacts *c, const usi_island *s) {
+    const int32_t *member = c->islands.members + s->first_tree;
+    for (int32_t i = 0; i < s->n_tree; i++) {
+        const bool is_pushed = c->pushed && c->pushed[member[i]];
+        c->islands.tree[member[i]].is_released = c->model->tree[member[i]].is_free_body && !is_pushed;
+    }
+}
+static inline void take_bodies(usi_contacts *c, const usi_collision_body *A, const usi_collision_body *B) {
+    if (A->tree >= 0) c->islands.tree[A->tree].is_released = false;
+    if (B->tree >= 0) c->islands.tree[B->tree].is_released = false;
+}
+
+// Bodies of a loop.
+static void take_loop(usi_contacts *c, const usi_island *s, const usi_block *k) {
+    const int32_t *of = c->islands.collision_body_of + s->first_body;
+    const usi_collision_body *body = c->collide.collision_body;
+    take_bodies(c, &body[k->a < 0 ? 0 : of[k->a]], &body[k->b_ < 0 ? 0 : of[k->b_]]);
+}
+
+// The angle of the springs of torsion and rolling after the step. b = erp xi / h with erp = h k / (h k + c),
+// so that (h k + c) b / k is the old stretch.
+static inline void keep_turn(const usi_block *k, const usi_collision_body *A, double h, usi_anchor *a) {
+    const double bend = k->K[0] / (h * turn_stiffness(a->stiffness, k->mu, k->limit)) - h, give = h * k->R[0];
+    usi_v4 angle = usi_v4_zero();
+    for (int j = 0; j < 3; j++)
+        angle += k->m[j] * usi_v4_all(bend * k->b[j] - give * k->g[j]);
+    a->turn = usi_to_A(A, angle);
+}
+
+// The tangential spring of an anchor.
+typedef struct spring {
+    double stiffness, damping;
+    double give, stretch;  // 1 / (h k + c), c / k
+} spring;
+
+// Most points have the spring of the one before.
+static inline void set_spring(spring *x, const usi_anchor *a, double h) {
+    if (a->stiffness == x->stiffness && a->damping == x->damping) return;
+    *x = (spring){a->stiffness, a->damping, 1 / (h * a->stiffness + a->damping), a->damping / a->stiffness};
+}
+
+// Friction of a point that presses, after the step.
+typedef struct friction {
+    usi_v4 xi, g;  // m, N s
+    bool is_sliding;
+} friction;
+
+// The damper of sliding is not part of the spring. What rebounds lets go of its anchor.
+static inline friction friction_after(const usi_block *k, const double u[3], const spring *x) {
+    const double g1 = k->g[1] + k->viscous * u[1], g2 = k->g[2] + k->viscous * u[2],
+                 limit = usi_friction_limit(k->mu, k->g[0]);
+    const double x1 = x->stretch * k->b[1] - g1 * x->give, x2 = x->stretch * k->b[2] - g2 * x->give;
+    friction f = {usi_v4_zero(), k->d[1] * usi_v4_all(k->g[1]) + k->d[2] * usi_v4_all(k->g[2]),
+                  usi_coulomb_solved(k->g[0], g1 * g1 + g2 * g2, limit) == USI_SLIP};
+    if (k->rebound == 0) f.xi = k->d[1] * usi_v4_all(x1) + k->d[2] * usi_v4_all(x2);
+    return f;
+}
+
+// The impulse of a wheel's slip in soil, beside its point's.
+static usi_v4 slip_impulse(const usi_contacts *c, const usi_point_now *p) {
+    const int32_t at = c->collide.soil_contact[p->soil_contact].slip_block;
+    if (at < 0) return usi_v4_zero();
+    const usi_block *slip = &c->rows.block[at];
+    return slip->d[0] * usi_v4_all(slip->g[0]) + slip->d[1] * usi_v4_all(slip->g[1]);
 }
 
 void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now,
@@ -474,68 +538,65 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
     const double h = c->model->step;
     // Sweeps leave impulses that are not those of the velocities: there the stretch follows the impulse.
     const bool can_tie = s->kind == USI_ISLAND_BRANCH || s->kind == USI_ISLAND_BLOCKS;
-    int32_t touch = -1;
-    double stiffness = NAN, damping = NAN, sum = 0, stretch = 0;
+    const int32_t is_kept = s->n_iteration == 0;
+    const usi_block *k = &c->rows.block[s->first_block], *const end = k + s->n_block;
+    const double *u = c->solve.u + 3 * s->first_block;
     const usi_collision_body *A = c->collide.collision_body, *B = A;
-    for (int32_t i = 0; i < s->n_block; i++) {
-        const usi_block *k = &c->rows.block[s->first_block + i];
-        if (k->point < 0) continue;
+    spring x = {NAN, NAN, 0, 0};
+    int32_t touch = -1;
+    bool presses = false;  // a point of the pair
+    release_bodies(c, s);
+    for (; k < end; k++, u += 3) {
+        if (k->point < 0) {
+            take_loop(c, s, k);
+            continue;
+        }
         const usi_point_now *p = &c->collide.point[k->point];
+        const usi_anchor *old = p->old >= 0 ? &now->anchor[p->old] : &blank;
         usi_anchor *a = &next->anchor[k->point];
+
+        // The next pair.
         if (p->touch != touch) {
+            if (presses) take_bodies(c, A, B);
+            presses = false;
             touch = p->touch;
             A = &c->collide.collision_body[c->islands.grouped[touch].collision_body_a];
             B = &c->collide.collision_body[c->islands.grouped[touch].collision_body_b];
         }
-        // b = erp xi / h with erp = h k / (h k + c), so that (h k + c) b / k is the old stretch.
         if (k->law == USI_TURN) {
-            double bend = k->K[0] / (h * turn_stiffness(a->stiffness, k->mu, k->limit)) - h,
-                   give = h * k->R[0];
-            usi_v4 turn = usi_v4_zero();
-            for (int j = 0; j < 3; j++)
-                turn += k->m[j] * usi_v4_all(bend * k->b[j] - give * k->g[j]);
-            a->turn = usi_to_A(A, turn);
+            keep_turn(k, A, h, a);
             continue;
         }
-        // Most points have the spring of the one before.
-        if (a->stiffness != stiffness || a->damping != damping) {
-            stiffness = a->stiffness;
-            damping = a->damping;
-            sum = 1 / (h * stiffness + damping);
-            stretch = damping / stiffness;
-        }
+
+        // Stretch and impulse.
+        set_spring(&x, a, h);
         usi_v4 xi = usi_v4_zero(), g = k->d[0] * usi_v4_all(k->g[0]);
-        const double *u = c->solve.u + 3 * (s->first_block + i);
         bool is_sliding = false, is_tied = false;
         if (k->g[0] > 0) {
-            // The damper of sliding is not part of the spring.
-            double g1 = k->g[1] + k->viscous * u[1], g2 = k->g[2] + k->viscous * u[2],
-                   limit = k->mu * k->g[0];
-            double x1 = stretch * k->b[1] - g1 * sum, x2 = stretch * k->b[2] - g2 * sum;
-            // What rebounds lets go of its anchor.
-            if (k->rebound == 0) xi = k->d[1] * usi_v4_all(x1) + k->d[2] * usi_v4_all(x2);
-            g += k->d[1] * usi_v4_all(k->g[1]) + k->d[2] * usi_v4_all(k->g[2]);
-            is_sliding = g1 * g1 + g2 * g2 >= limit * limit * (1 - 1e-9);
+            const friction f = friction_after(k, u, &x);
+            presses = true;
+            xi = f.xi;
+            g += f.g;
+            is_sliding = f.is_sliding;
             is_tied = can_tie & p->is_tied & !is_sliding & (k->rebound == 0);
         }
-        if (p->soil_contact >= 0 && c->collide.soil_contact[p->soil_contact].slip_block >= 0) {
-            const usi_block *slip = &c->rows.block[c->collide.soil_contact[p->soil_contact].slip_block];
-            g += slip->d[0] * usi_v4_all(slip->g[0]) + slip->d[1] * usi_v4_all(slip->g[1]);
-        }
+        if (p->soil_contact >= 0) g += slip_impulse(c, p);
         a->xi = usi_to_A(A, xi);
+        a->g = usi_to_A(A, g);
+
         // The ends of the spring. One that sticks stays tied where it was: made anew each step from positions
         // of a metre, it would wander by their rounding, 1e-16 m a step. Otherwise where they are now: the
         // step brings them apart by h u.
-        if (is_tied && now->anchor[p->old].stiffness == stiffness)
-            a->hold = now->anchor[p->old].hold;
+        if (is_tied && old->stiffness == x.stiffness)
+            a->hold = old->hold;
         else
             a->hold = usi_to_A(A, p->p_B - A->p + xi -
                                       h * (k->d[1] * usi_v4_all(u[1]) + k->d[2] * usi_v4_all(u[2])));
-        a->g = usi_to_A(A, g);
-        keep_place(now, p, A, B, a);
+        keep_place(old, p, A, B, a);
         a->is_sliding = is_sliding;
-        a->is_kept = s->n_iteration == 0;
+        a->is_kept = is_kept;
     }
+    if (presses) take_bodies(c, A, B);
     for (int32_t i = 0; i < s->n_point && s->n_skipped > 0; i++) {
         const int32_t point = c->islands.order[s->first_point + i];
         if (!c->collide.point[point].may_press) usi_keep_place(c, point, now, next);

@@ -13,6 +13,7 @@
 // takes over, whose limit is that of the soil: a parked rover stays on its slope for ever. What resists
 // rolling acts at rest as a limited torque, in motion as the backward lean.
 #include "contact/soil.h"
+#include "contact/contact__law.h"
 #include "contact/contact__parts.h"
 
 #include "geom/geom.h"
@@ -286,15 +287,15 @@ static void wheel_law(usi_soil_contact *k, const us_soil *soil, bool is_trial, d
            area = k->wheel.width * r * (k->reaction.parts.entry - k->reaction.parts.exit);
     k->stiffness = stiff * upright * upright;
     double mass = fmax(fz, 1) / fmax(g, 0.1),
-           mu = fz > 0 ? tan(soil->friction_angle) + soil->cohesion * area / fz : 0, rest = 1 - k->blend;
-    double hold = HOLD * fmax(mu * fz, 1) / soil->shear_x;
+           mu = fz > 0 ? tan(soil->friction_angle) + soil->cohesion * area / fz : 0, rest = 1 - k->blend,
+           friction = rest * mu, hold = HOLD * fmax(usi_friction_limit(mu, fz), 1) / soil->shear_x;
     *law = (us_touch_law){.stiffness = k->stiffness,
                           .damping = 2 * WHEEL_DAMPING * sqrt(stiff * mass),
                           .tangent_stiffness = hold,
                           .tangent_damping = 2 * sqrt(hold * mass),
-                          .static_friction = rest * mu,
-                          .kinetic_friction = rest * mu,
-                          .torsion = rest * mu * 0.25 * k->wheel.width,
+                          .static_friction = friction,
+                          .kinetic_friction = friction,
+                          .torsion = friction * 0.25 * k->wheel.width,
                           .rolling = fz > 0 ? rest * r * fabs(f.x - shear) / fz : 0};
     if (is_trial) law->static_friction = law->kinetic_friction = law->torsion = law->rolling = 0;
     law->force = k->force - law->damping * normal_velocity;
@@ -371,7 +372,7 @@ static void foot_law(usi_soil_contact *k, const us_soil *soil, const us_touch *s
                                                 : tan(soil->friction_angle);
     // A foot that hardly presses is held by its weight, not by glue.
     mu = fmin(mu, 10);
-    double hold = HOLD * fmax(mu * k->force, 1) / soil->shear_x,
+    double hold = HOLD * fmax(usi_friction_limit(mu, k->force), 1) / soil->shear_x,
            round = k->is_curved ? sqrt(k->area) : k->radius;
     // Flat faces have levers in their four points; what is round rolls out of its print.
     double lever = sqrt(2 * round * deepest);

@@ -193,6 +193,16 @@ bool usi_forward_constrained(us_dyn *d, const double *q, const double *v, const 
     return ok;
 }
 
+us_wrench usi_loop_wrench(const us_dyn *d, int32_t loop) {
+    const usi_loop *l = &d->model->loop[loop];
+    const double *lambda = d->rhs + l->row;
+    side a = side_of(d, l->node_a, l->X_AC), b = side_of(d, l->node_b, l->X_BD);
+    usi_v4 n = usi_v4_zero();
+    for (int32_t r = 0; r < l->n_axis; r++)
+        n += usi_v4_cross(a.axis[l->axis_c[r]], b.axis[l->axis_d[r]]) * usi_v4_all(lambda[3 + r]);
+    return (us_wrench){usi_v4_vec3(n), us_vec3_make(lambda[0], lambda[1], lambda[2])};
+}
+
 static double max_abs(const double *x, int32_t n) {
     double max = 0;
     for (int32_t i = 0; i < n; i++) {

@@ -171,6 +171,9 @@ void usi_constraint_rows(us_dyn *d, const double *q, double *phi, double *K, dou
 int32_t usi_constraint_factor(us_dyn *d);
 // x = H^-1 (x + K^T lambda) such that K x = target. lambda is left in d->rhs.
 void usi_constraint_solve(us_dyn *d, double *x, const double *target);
+// What a loop gives to its first side, about its point, in world axes: the forces of the last
+// usi_constraint_solve in the present kinematics.
+us_wrench usi_loop_wrench(const us_dyn *d, int32_t loop);
 // Constrained forward dynamics.
 bool usi_forward_constrained(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms,
                              const us_wrench *wrench, double *out_a, int32_t *out_rank);

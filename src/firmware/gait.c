@@ -68,13 +68,13 @@ bool usi_leg_reach(const usi_leg *leg, const double foot[3], double out_q[3]) {
     double x = foot[0] - leg->hip[0], y = foot[1] - leg->hip[1], z = foot[2] - leg->hip[2];
     double r = hypot(x, y) - leg->coxa, d = hypot(r, z), f = leg->femur, t = leg->tibia;
     double yaw = x == 0 && y == 0 ? leg->heading : atan2(y, x), line = atan2(z, r);
-    double least = fabs(f - t) + SLACK * (f + t), most = (1 - SLACK) * (f + t), way = clamp(d, least, most);
-    bool is_reached = way == d;
-    // The corner at the hip of the triangle femur, tibia, way; its area by Heron's formula has no
+    double min = fabs(f - t) + SLACK * (f + t), max = (1 - SLACK) * (f + t), reach = clamp(d, min, max);
+    bool is_reached = reach == d;
+    // The corner at the hip of the triangle femur, tibia, reach; its area by Heron's formula has no
     // cancellation.
-    double area = sqrt(fmax((f + t + way) * (f + t - way) * (way + f - t) * (way - f + t), 0));
-    double a = line + atan2(area, f * f + way * way - t * t);
-    double b = atan2(way * sin(line) - f * sin(a), way * cos(line) - f * cos(a));
+    double area = sqrt(fmax((f + t + reach) * (f + t - reach) * (reach + f - t) * (reach - f + t), 0));
+    double a = line + atan2(area, f * f + reach * reach - t * t);
+    double b = atan2(reach * sin(line) - f * sin(a), reach * cos(line) - f * cos(a));
     double angle[3] = {wrap(yaw - leg->heading), wrap(a - leg->femur_zero), 0};
     angle[2] = wrap(b - leg->tibia_zero - angle[1]);
     for (int i = 0; i < 3; i++) {
@@ -176,7 +176,7 @@ static bool is_in_air(const usi_gait *gait, const usi_gait_state *s, int32_t leg
     return is_spared(s, leg) || phase_of(gait, s, leg) >= duty_of(gait, s);
 }
 
-// The way that it was told, once all feet stand: there both begin, with their phase at 0.
+// The velocity that was commanded, once all feet stand: there both begin, with their phase at 0.
 static void change(const usi_gait *gait, usi_gait_state *s) {
     if (s->next_kind == s->kind && s->next_spared == s->spared) return;
     for (int32_t i = 0; i < gait->n_leg; i++) {

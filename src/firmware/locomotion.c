@@ -44,8 +44,8 @@ static bool has_axle(const usi_locomotion *l) { return l->kind != USI_LOCOMOTION
 // angle d puts the turning centre at the curvature k of the axle's middle with  tan d = k L / (1 - k y),  so
 // k = tan d / (L + y tan d).  Angles of a quarter turn and more reach everything, by rolling backwards; and a
 // wheel on the outside may reach beyond its own pole, where it no longer limits anything.
-static void find_curvatures(const usi_locomotion *l, double *out_least, double *out_most) {
-    double x_axle = axle(l), least = -INFINITY, most = INFINITY;
+static void find_curvatures(const usi_locomotion *l, double *out_min, double *out_max) {
+    double x_axle = axle(l), min = -INFINITY, max = INFINITY;
     for (int32_t i = 0; i < l->n_wheel; i++) {
         const usi_loco_wheel *w = &l->wheel[i];
         double L = w->x - x_axle;
@@ -56,12 +56,12 @@ static void find_curvatures(const usi_locomotion *l, double *out_least, double *
             double t = tan(limit[k]), curvature = t / (L + w->y * t);
             bool is_left =
                 t / L > 0 || (t == 0 && (k == 1) == (L > 0));  // the limit holds the turn to the left
-            if (is_left && curvature >= 0) most = fmin(most, curvature);
-            if (!is_left && curvature <= 0) least = fmax(least, curvature);
+            if (is_left && curvature >= 0) max = fmin(max, curvature);
+            if (!is_left && curvature <= 0) min = fmax(min, curvature);
         }
     }
-    *out_least = least;
-    *out_most = most;
+    *out_min = min;
+    *out_max = max;
 }
 
 // The nearest motion that the kind of locomotion knows.
@@ -72,9 +72,9 @@ static void make_possible(const usi_locomotion *l, const double body[3], double 
     out[2] = body[2];
     if (!has_axle(l)) return;
     if (l->kind == USI_LOCOMOTION_ACKERMANN) {
-        double least, most;
-        find_curvatures(l, &least, &most);
-        double a = body[0] * least, b = body[0] * most;
+        double min, max;
+        find_curvatures(l, &min, &max);
+        double a = body[0] * min, b = body[0] * max;
         if (isnan(a))
             a = -INFINITY;  // 0 * infinity: standing, it turns on the spot as far as nothing holds it
         if (isnan(b)) b = INFINITY;
@@ -93,11 +93,11 @@ static bool steer_wheel(const usi_loco_wheel *w, double vx, double vy, double no
     double speed = hypot(vx, vy), angle = atan2(vy, vx);
     // angle + k pi for whole k: those within the limits, of them the nearest. A limit that was rounded when
     // it was written still counts as reached.
-    double least = ceil((w->steer_lower - angle) / PI - 1e-6),
-           most = floor((w->steer_upper - angle) / PI + 1e-6);
-    bool is_reached = least <= most;
+    double min = ceil((w->steer_lower - angle) / PI - 1e-6),
+           max = floor((w->steer_upper - angle) / PI + 1e-6);
+    bool is_reached = min <= max;
     if (is_reached) {
-        double k = fmin(fmax(nearbyint((now - angle) / PI), least), most);
+        double k = fmin(fmax(nearbyint((now - angle) / PI), min), max);
         angle += k * PI;
         if (fmod(fabs(k), 2) == 1) speed = -speed;
         angle = fmin(fmax(angle, w->steer_lower), w->steer_upper);

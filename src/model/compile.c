@@ -205,6 +205,8 @@ static us_status fill_constraints(usi_build *b, us_model *m) {
         }
         X_AC.q = us_quat_normalize(X_AC.q);
         X_BD.q = us_quat_normalize(X_BD.q);
+        out->body_a = l->link_a;
+        out->body_b = l->link_b;
         out->node_a = l->link_a < 0 ? -1 : m->body[l->link_a].node;
         out->node_b = l->link_b < 0 ? -1 : m->body[l->link_b].node;
         if (out->node_a == out->node_b)

@@ -130,6 +130,7 @@ typedef struct usi_loop {
     us_pose X_AC, X_BD;
     int32_t node_a, node_b, n_axis, row;
     int32_t axis_c[3], axis_d[3];  // which axes, 0 .. 2
+    int32_t body_a, body_b;        // links of these nodes; -1: the world
 } usi_loop;
 
 // A shape that collides. Not part of the hashed block, because its data are pointers: the hash takes its
@@ -207,18 +208,27 @@ typedef struct usi_exclusion {
     int32_t a, b;
 } usi_exclusion;
 
-typedef enum usi_sensor_kind { USI_SENSOR_ENCODER, USI_SENSOR_IMU, USI_SENSOR_KINDS } usi_sensor_kind;
+typedef enum usi_sensor_kind {
+    USI_SENSOR_ENCODER,
+    USI_SENSOR_IMU,
+    USI_SENSOR_BATTERY,
+    USI_SENSOR_KINDS
+} usi_sensor_kind;
 
 // A sensor of a robot (sense/sense.h).
 typedef struct usi_sensor {
-    const char *name;  // an encoder's is its joint's, without the robot's
-    us_pose X_BS;      // imu: in its link
-    double rate;       // Hz; 0: every step
+    const char *name;   // an encoder's is its joint's, without the robot's
+    const char *frame;  // id of the frame of its readings; NULL: they have none
+    us_pose X_BS;       // imu: in its link
+    double rate;        // Hz; 0: every step
+    double noise[2];    // imu: standard deviations of the specific force, m/s^2, and angular velocity, rad/s
+    uint64_t seed;      // of the noise
     int32_t kind, robot;
-    int32_t q, v;     // encoder: coordinate
-    int32_t body;     // imu: link
-    int32_t reading;  // where its numbers begin among all
-    bool is_lost;     // behind a break: its cable is torn
+    int32_t q, v;                // encoder: coordinate
+    int32_t body;                // imu: link
+    int32_t battery;             // battery: which
+    int32_t reading, n_reading;  // where its numbers begin among all, and how many they are
+    bool is_lost;                // behind a break: its cable is torn
 } usi_sensor;
 
 // X(type, name, count, unit, about)

@@ -152,9 +152,24 @@ static us_status make_frame(const maker *k, const usi_robot_model *r, const us_j
     return out->parent && out->child ? US_OK : US_ERR_MEMORY;
 }
 
+static us_status make_sensor_frame(const maker *k, const usi_robot_model *r, const us_sensor_def *d,
+                                   usi_robot_frame *out) {
+    const char *prefix = r->network->frame_prefix;
+    *out = (usi_robot_frame){
+        .parent = join(k->arena, prefix, without_group(k->b->spec->link[d->link].name, r->name)),
+        .child = join(k->arena, prefix, d->name),
+        .parent_body = {d->link},
+        .child_body = {-1},
+        .X_PF = d->X_BS,
+        .joint = -1,
+        .is_fixed = true};
+    return out->parent && out->child ? US_OK : US_ERR_MEMORY;
+}
+
 static us_status make_frames(const maker *k, usi_robot_model *r, int32_t group) {
     const us_spec *s = k->b->spec;
-    usi_robot_frame *frame = TAKE(k->arena, k->first[group + 1] - k->first[group], usi_robot_frame);
+    const int32_t n = k->first[group + 1] - k->first[group] + r->network->n_sensor;
+    usi_robot_frame *frame = TAKE(k->arena, n, usi_robot_frame);
     if (!frame) return US_ERR_MEMORY;
     r->frame = frame;
     for (int32_t at = k->first[group]; at < k->first[group + 1]; at++) {
@@ -163,6 +178,13 @@ static us_status make_frames(const maker *k, usi_robot_model *r, int32_t group) 
         us_status status = make_frame(k, r, j, &frame[r->n_frame]);
         if (status) return status;
         r->n_fixed_frame += frame[r->n_frame].is_fixed;
+        r->n_frame++;
+    }
+    for (int32_t i = 0; i < r->network->n_sensor; i++) {
+        if (!usi_has_own_frame(&r->network->sensors[i])) continue;
+        us_status status = make_sensor_frame(k, r, &r->network->sensors[i], &frame[r->n_frame]);
+        if (status) return status;
+        r->n_fixed_frame++;
         r->n_frame++;
     }
     const char *prefix = r->network->frame_prefix;
@@ -184,8 +206,8 @@ static int32_t joint_of_drive(const usi_robot_model *r, int32_t drive) {
     return -1;
 }
 
-// Where the wheels stand and which way they turn follows from the start pose of the mechanism at q = 0 of its
-// own joints: the rolling axis points to the left (+y) for a joint that rolls forward with a positive
+// Where the wheels stand and which direction they turn follows from the start pose of the mechanism at q = 0
+// of its own joints: the rolling axis points to the left (+y) for a joint that rolls forward with a positive
 // velocity, the steering axis points up.
 static us_status make_wheels(const maker *k, usi_robot_model *r) {
     const us_spec *spec = k->b->spec;
@@ -464,55 +486,136 @@ int32_t usi_robot_find_sensor(const us_model *m, const usi_robot_model *r, usi_s
 }
 
 static void add_sensor(us_model *m, usi_robot_model *r, usi_sensor *sensor, usi_sensor with) {
-    static const int32_t numbers[USI_SENSOR_KINDS] = {[USI_SENSOR_ENCODER] = 2, [USI_SENSOR_IMU] = 10};
+    static const int32_t numbers[USI_SENSOR_KINDS] = {
+        [USI_SENSOR_ENCODER] = 2, [USI_SENSOR_IMU] = 10, [USI_SENSOR_BATTERY] = 3};
     with.robot = (int32_t)(r - m->robot);
     with.reading = m->n_reading;
+    with.n_reading = numbers[with.kind];
     sensor[m->n_sensor++] = with;
-    m->n_reading += numbers[with.kind];
+    m->n_reading += with.n_reading;
     r->n_sensor++;
 }
 
-// An encoder for each joint, an inertial unit at the root's origin, and those that were asked for.
+static void add_encoders(us_model *m, usi_robot_model *r, usi_sensor *sensor) {
+    for (int32_t j = 0; j < r->firmware.n_joint; j++) {
+        int32_t drive = r->firmware.joint[j].drive;
+        if (drive >= 0 && !r->joint[j].is_lost) m->drive[r->drive[drive].index].encoder = m->n_sensor;
+        add_sensor(m, r, sensor,
+                   (usi_sensor){.kind = USI_SENSOR_ENCODER,
+                                .name = r->firmware.joint[j].name,
+                                .q = r->joint[j].q,
+                                .v = r->joint[j].v,
+                                .is_lost = r->joint[j].is_lost});
+    }
+}
+
+// On a link, with the link's frame or one of its own.
+static us_status add_imu(const maker *k, usi_robot_model *r, usi_sensor *sensor, const us_sensor_def *d) {
+    const char *link = without_group(k->b->spec->link[d->link].name, r->name);
+    const char *frame = join(k->arena, r->network->frame_prefix, usi_has_own_frame(d) ? d->name : link);
+    if (!frame) return US_ERR_MEMORY;
+    add_sensor(k->m, r, sensor,
+               (usi_sensor){.kind = USI_SENSOR_IMU,
+                            .name = d->name,
+                            .frame = frame,
+                            .body = d->link,
+                            .X_BS = d->X_BS,
+                            .rate = d->rate,
+                            .noise = {d->force_noise, d->spin_noise},
+                            .seed = d->seed,
+                            .is_lost = k->is_off[d->link]});
+    return US_OK;
+}
+
+// An encoder for each joint, an inertial unit at the root's origin, the battery's gauge, and those that were
+// asked for.
 static us_status make_sensors(const maker *k, usi_robot_model *robot) {
     us_model *m = k->m;
     int32_t n = 0;
     for (int32_t i = 0; i < m->n_robot; i++)
-        n += robot[i].firmware.n_joint + 1 + robot[i].network->n_sensor;
+        n += robot[i].firmware.n_joint + 2 + robot[i].network->n_sensor;
     usi_sensor *sensor = TAKE(k->arena, n, usi_sensor);
     if (!sensor) return US_ERR_MEMORY;
     m->sensor = sensor;
-    for (int32_t i = 0; i < m->n_robot; i++) {
+    us_status status = US_OK;
+    for (int32_t i = 0; i < m->n_robot && !status; i++) {
         usi_robot_model *r = &robot[i];
+        const us_network_def *d = r->network;
         r->first_sensor = m->n_sensor;
-        for (int32_t j = 0; j < r->firmware.n_joint; j++) {
-            int32_t drive = r->firmware.joint[j].drive;
-            if (drive >= 0 && !r->joint[j].is_lost) m->drive[r->drive[drive].index].encoder = m->n_sensor;
+        add_encoders(m, r, sensor);
+        us_sensor_def usual = {.name = "imu", .link = r->root.i, .X_BS = us_pose_identity()};
+        if (r->root.i >= 0 && !usi_find_sensor_def(d, usual.name)) status = add_imu(k, r, sensor, &usual);
+        for (int32_t j = 0; j < d->n_sensor && !status; j++)
+            status = add_imu(k, r, sensor, &d->sensors[j]);
+        if (r->battery.i >= 0)
             add_sensor(m, r, sensor,
-                       (usi_sensor){.kind = USI_SENSOR_ENCODER,
-                                    .name = r->firmware.joint[j].name,
-                                    .q = r->joint[j].q,
-                                    .v = r->joint[j].v,
-                                    .is_lost = r->joint[j].is_lost});
-        }
-        if (r->root.i >= 0)
-            add_sensor(m, r, sensor,
-                       (usi_sensor){.kind = USI_SENSOR_IMU,
-                                    .name = "imu",
-                                    .body = r->root.i,
-                                    .X_BS = us_pose_identity(),
-                                    .is_lost = k->is_off[r->root.i]});
-        for (int32_t j = 0; j < r->network->n_sensor; j++) {
-            const us_sensor_def *d = &r->network->sensors[j];
-            add_sensor(m, r, sensor,
-                       (usi_sensor){.kind = USI_SENSOR_IMU,
-                                    .name = d->name,
-                                    .body = d->link,
-                                    .X_BS = d->X_BS,
-                                    .rate = d->rate,
-                                    .is_lost = k->is_off[d->link]});
+                       (usi_sensor){.kind = USI_SENSOR_BATTERY,
+                                    .name = "battery",
+                                    .frame = r->base_frame,
+                                    .battery = r->battery.i});
+    }
+    return status;
+}
+
+// ---------------------------------------------------------------- topics
+
+// Whether a robot has what the source needs.
+static bool has_source(const usi_robot_model *r, usi_source_kind source) {
+    const bool can_move = usi_firmware_can_move(&r->firmware);
+    switch (source) {
+    case USI_SOURCE_JOINT_STATES:
+        return r->firmware.n_joint > 0;
+    case USI_SOURCE_ODOM:
+    case USI_SOURCE_LOCOMOTOR:
+    case USI_SOURCE_POSE_ESTIMATOR:
+    case USI_SOURCE_NAVIGATOR:
+        return can_move;
+    case USI_SOURCE_TF:
+        return can_move || r->n_frame > r->n_fixed_frame;
+    case USI_SOURCE_TF_STATIC:
+        return r->n_fixed_frame > 0;
+    case USI_SOURCE_TRUTH:
+        return r->root.i >= 0;
+    case USI_SOURCE_ROBOT_DESCRIPTION:
+        return r->file != NULL;
+    case USI_SOURCE_MOTOR_GROUP:
+        return r->firmware.n_drive > 0;
+    default:
+        return true;
+    }
+}
+
+static us_status add_topic(const maker *k, usi_robot_model *r, usi_topic *topic,
+                           const us_publication_def *t) {
+    const int32_t source = usi_find_source(r->network, t->source);
+    const bool is_reading = usi_is_sensor_source(source);
+    const usi_sensor_kind kind = source == USI_SOURCE_BATTERY ? USI_SENSOR_BATTERY : USI_SENSOR_IMU;
+    const int32_t sensor = is_reading ? usi_robot_find_sensor(k->m, r, kind, t->source) : -1;
+    char name[USI_TOPIC_NAME];
+    bool is_good = true;
+    if (t->rate <= 0 || (is_reading && sensor < 0) || !has_source(r, (usi_source_kind)source)) return US_OK;
+    usi_publication_topic(r->network, t, name);
+    const double max = sensor >= 0 ? k->m->sensor[sensor].rate : 0;
+    topic[r->n_topic++] = (usi_topic){.name = usi_arena_text(k->arena, name, &is_good),
+                                      .source = (usi_source_kind)source,
+                                      .sensor = sensor,
+                                      .rate = max > 0 && t->rate > max ? max : t->rate};
+    return is_good ? US_OK : US_ERR_MEMORY;
+}
+
+static us_status make_topics(const maker *k, usi_robot_model *r) {
+    const us_network_def *d = r->network;
+    usi_topic *topic = TAKE(k->arena, d->n_topic, usi_topic);
+    us_status status = topic ? US_OK : US_ERR_MEMORY;
+    r->topic = topic;
+    // The truth first.
+    for (int pass = 0; pass < 2; pass++) {
+        for (int32_t i = 0; i < d->n_topic && !status; i++) {
+            bool is_truth = usi_find_source(d, d->topics[i].source) == USI_SOURCE_TRUTH;
+            if (is_truth == (pass == 0)) status = add_topic(k, r, topic, &d->topics[i]);
         }
     }
-    return US_OK;
+    return status;
 }
 
 us_status usi_build_robots(usi_build *b, us_model *m) {
@@ -532,5 +635,7 @@ us_status usi_build_robots(usi_build *b, us_model *m) {
         status = make_robot(&k, &robot[m->n_robot++], g);
     }
     if (!status) status = make_sensors(&k, robot);
+    for (int32_t i = 0; i < m->n_robot && !status; i++)
+        status = make_topics(&k, &robot[i]);
     return status == US_ERR_MEMORY ? usi_build_out_of_memory(b) : status;
 }

@@ -9,6 +9,7 @@
 #include "firmware/firmware.h"
 #include "model/model.h"
 #include "spec/fault_target.h"
+#include "spec/publication.h"
 #include "understudy/network.h"
 
 // Beside what the firmware knows of a joint and a drive: where the simulated ones are.
@@ -25,12 +26,12 @@ typedef struct usi_robot_drive {
 
 // A transform of the robot's tree: child in parent.
 typedef struct usi_robot_frame {
-    const char *parent, *child;  // frame ids, with the prefix
-    us_body parent_body, child_body;
-    us_pose X_PF;               // of the joint between them
-    int32_t joint;              // of the robot; -1: it has no encoder
-    us_vec3 axis;               // of it, in the child's frame, of length 1
-    double rotation, distance;  // rad and m by which it moves for each unit of its coordinate
+    const char *parent, *child;       // frame ids, with the prefix
+    us_body parent_body, child_body;  // child_body -1: a sensor, at X_PF in the parent
+    us_pose X_PF;                     // of the joint between them
+    int32_t joint;                    // of the robot; -1: it has no encoder
+    us_vec3 axis;                     // of it, in the child's frame, of length 1
+    double rotation, distance;        // rad and m by which it moves for each unit of its coordinate
     bool is_fixed;
     bool is_lost;  // as of usi_robot_joint
 } usi_robot_frame;
@@ -44,10 +45,18 @@ typedef struct usi_script {
     char undo[USI_FAULT_TEXT];  // "motor:front_left_drive=ok"
 } usi_script;
 
+// A topic that the robot publishes.
+typedef struct usi_topic {
+    const char *name;  // in full: "/k10/odom"
+    usi_source_kind source;
+    int32_t sensor;  // of the model; -1: its samples are no readings
+    double rate;     // Hz, above 0
+} usi_topic;
+
 typedef struct usi_robot_model {
     const char *name, *file;        // file: where it was described; NULL: by calls
     const us_network_def *network;  // with defaults filled in
-    us_body root, base;             // the root, and the link that odometry speaks of
+    us_body root, base;             // the root, and the link whose motion odometry estimates
     us_joint floating;              // of the root; -1: it stands on the world
     us_battery battery;             // -1: it has none
     int32_t base_q, base_v;         // of that joint
@@ -56,10 +65,11 @@ typedef struct usi_robot_model {
     const usi_robot_joint *joint;  // firmware.n_joint
     const usi_robot_drive *drive;  // firmware.n_drive
     const usi_robot_frame *frame;
+    const usi_topic *topic;  // the truth first: what is the robot's own leaves together
     const usi_script *script;
     int32_t first_sensor, n_sensor;  // of the model: encoders in the order of the joints, then the others
     const char *const *broken;       // names of the joints that broke, without the robot's
-    int32_t n_frame, n_fixed_frame, n_script, n_broken;
+    int32_t n_frame, n_fixed_frame, n_topic, n_script, n_broken;
 } usi_robot_model;
 
 // The robot's sensor of a kind and name, a number of the model; -1: none.

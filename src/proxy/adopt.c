@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proxy/robot.h"
+#include "proxy/proxy__robot.h"
 #include "sim/sim.h"
 #include "spec/xml.h"
 
-// rad, m: a joint that is told this far beyond its limits stands at the limit; further is another robot.
+// rad, m: a joint that is given this far beyond its limits stands at the limit; further is another robot.
 static const double LIMIT_SLACK = 0.05;
 
 // m/s, rad/s: a velocity this near to what was commanded has reached it, and differs by noise and slip.
@@ -27,11 +27,11 @@ typedef struct taker {
 
 // ---------------------------------------------------------------- checks
 
-static us_status find_joint(const usi_robot *r, const usi_adopt_joint *told, int32_t *out, us_error *err) {
-    usi_guess guess = usi_guess_start(told->name);
+static us_status find_joint(const usi_robot *r, const usi_adopt_joint *given, int32_t *out, us_error *err) {
+    usi_guess guess = usi_guess_start(given->name);
     for (int32_t i = 0; i < r->model->firmware.n_joint; i++) {
         usi_guess_offer(&guess, r->model->firmware.joint[i].name);
-        if (strcmp(r->model->firmware.joint[i].name, told->name) != 0) continue;
+        if (strcmp(r->model->firmware.joint[i].name, given->name) != 0) continue;
         *out = i;
         return US_OK;
     }
@@ -41,21 +41,21 @@ static us_status find_joint(const usi_robot *r, const usi_adopt_joint *told, int
                         : "name a joint with one coordinate; \"understudy info\" lists them",
              guess.best);
     return us_error_set(err, US_ERR_NAME, NULL, remedy, "\"%.100s\" has no joint \"%.100s\"", r->name,
-                        told->name);
+                        given->name);
 }
 
 static us_status check_joints(const taker *t, us_error *err) {
     for (int32_t k = 0; k < t->a->n_joint; k++) {
-        const usi_adopt_joint *told = &t->a->joint[k];
+        const usi_adopt_joint *given = &t->a->joint[k];
         int32_t i = -1;
-        us_status status = find_joint(t->r, told, &i, err);
+        us_status status = find_joint(t->r, given, &i, err);
         if (status) return status;
         const usi_firmware_joint *j = &t->r->model->firmware.joint[i];
-        if (told->q >= j->lower - LIMIT_SLACK && told->q <= j->upper + LIMIT_SLACK) continue;
+        if (given->q >= j->lower - LIMIT_SLACK && given->q <= j->upper + LIMIT_SLACK) continue;
         char remedy[120];
         snprintf(remedy, sizeof remedy, "write a position from %g to %g", j->lower, j->upper);
         return us_error_set(err, US_ERR_VALUE, NULL, remedy, "\"%.100s\": %g is beyond the joint's limits",
-                            told->name, told->q);
+                            given->name, given->q);
     }
     return US_OK;
 }
@@ -98,17 +98,17 @@ static void find_origin(const taker *t, double out[3]) {
 // With odom, joints without a drive are left to the ground.
 static void set_joints(const taker *t) {
     for (int32_t k = 0; k < t->a->n_joint; k++) {
-        const usi_adopt_joint *told = &t->a->joint[k];
+        const usi_adopt_joint *given = &t->a->joint[k];
         int32_t i = -1;
-        find_joint(t->r, told, &i, NULL);
+        find_joint(t->r, given, &i, NULL);
         const usi_firmware_joint *j = &t->r->model->firmware.joint[i];
         if (j->drive < 0 && (t->a->has & USI_ADOPT_ODOM)) continue;
-        t->q[t->r->model->joint[i].q] = fmin(fmax(told->q, j->lower), j->upper);
-        t->v[t->r->model->joint[i].v] = told->has_v ? told->v : 0;
+        t->q[t->r->model->joint[i].q] = fmin(fmax(given->q, j->lower), j->upper);
+        t->v[t->r->model->joint[i].v] = given->has_v ? given->v : 0;
     }
 }
 
-// The velocity of the base, carried to the root; wheels that were not told one roll along.
+// The velocity of the base, carried to the root; wheels that were not given one roll along.
 static void set_motion(const taker *t) {
     const usi_robot *r = t->r;
     const usi_firmware *fw = &r->model->firmware;

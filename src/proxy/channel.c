@@ -1,95 +1,20 @@
-// What robots say and hear, by name: topics, types, and one channel for each.
+// What robots publish and listen to, by name: topics, types, and one channel for each.
 //
 // The names are made once and stay as long as the proxy: threads of the network and of the page look at them
 // while the world is edited.
 #include <stdio.h>
 #include <string.h>
 
-#include "proxy/robot.h"
+#include "proxy/proxy__robot.h"
 
 // ---------------------------------------------------------------- names
 
-// "/k10/odom"; clock, tf, tf_static and diagnostics belong to the whole world, and truth is not the robot's
-// own.
+// "/k10/cmd_vel".
 void usi_topic_name(const usi_robot *r, const char *name, char *out, size_t cap) {
     if (r->model->network->namespace_[0]) {
         snprintf(out, cap, "/%s/%s", r->model->network->namespace_, name);
     } else {
         snprintf(out, cap, "/%s", name);
-    }
-}
-
-void usi_sample_topic(const usi_robot *r, us_topic_kind topic, char *out, size_t cap) {
-    if (topic == US_TOPIC_TF || topic == US_TOPIC_TF_STATIC || topic == US_TOPIC_DIAGNOSTICS) {
-        snprintf(out, cap, "/%s", us_topic_kind_name(topic));
-    } else if (topic == US_TOPIC_TRUTH) {
-        snprintf(out, cap, "/understudy/truth/%s",
-                 r->model->network->namespace_[0] ? r->model->network->namespace_ : "robot");
-        size_t n = strlen(out);
-        snprintf(out + n, cap - n, "/odom");
-    } else {
-        usi_topic_name(r, us_topic_kind_name(topic), out, cap);
-    }
-}
-
-const us_message_type *usi_sample_type(us_topic_kind topic) {
-    switch (topic) {
-    case US_TOPIC_JOINT_STATES:
-        return usi_type_joint_state;
-    case US_TOPIC_ODOM:
-    case US_TOPIC_TRUTH:
-        return usi_type_odometry;
-    case US_TOPIC_TF:
-    case US_TOPIC_TF_STATIC:
-        return usi_type_tf_message;
-    case US_TOPIC_IMU:
-        return usi_type_imu;
-    case US_TOPIC_ROBOT_DESCRIPTION:
-        return usi_type_string;
-    case US_TOPIC_BATTERY_STATE:
-        return usi_type_battery_state;
-    case US_TOPIC_DIAGNOSTICS:
-        return usi_type_diagnostic_array;
-    case US_TOPIC_MOTOR_STATUS:
-        return usi_type_motor_group_status;
-    case US_TOPIC_LOCOMOTOR_STATUS:
-        return usi_type_locomotor_status;
-    case US_TOPIC_POSE_STATUS:
-        return usi_type_pose_estimator_status;
-    case US_TOPIC_NAVIGATOR_STATUS:
-        return usi_type_navigator_status;
-    default:
-        return NULL;
-    }
-}
-
-// Whether a robot has anything to tell on a topic.
-bool usi_has_topic(const usi_robot *r, us_topic_kind topic) {
-    if (r->model->network->rate[topic] <= 0) return false;
-    bool can_move = usi_can_move(r);
-    switch (topic) {
-    case US_TOPIC_JOINT_STATES:
-        return r->model->firmware.n_joint > 0;
-    case US_TOPIC_ODOM:
-    case US_TOPIC_LOCOMOTOR_STATUS:
-    case US_TOPIC_POSE_STATUS:
-    case US_TOPIC_NAVIGATOR_STATUS:
-        return can_move;
-    case US_TOPIC_TF:
-        return can_move || r->model->n_frame > r->model->n_fixed_frame;
-    case US_TOPIC_TF_STATIC:
-        return r->model->n_fixed_frame > 0;
-    case US_TOPIC_IMU:
-    case US_TOPIC_TRUTH:
-        return r->model->root.i >= 0;
-    case US_TOPIC_ROBOT_DESCRIPTION:
-        return r->description != NULL;
-    case US_TOPIC_BATTERY_STATE:
-        return r->model->network->battery_capacity > 0;
-    case US_TOPIC_MOTOR_STATUS:
-        return r->model->firmware.n_drive > 0;
-    default:
-        return true;
     }
 }
 
@@ -141,33 +66,56 @@ static int32_t add_channel(us_proxy *p, const char *topic, const us_message_type
     return is_good ? p->n_channel++ : -1;
 }
 
-us_status usi_channels_make(us_proxy *p) {
-    char topic[300];
-    size_t most = 1 + (size_t)p->n_robot * ((size_t)US_TOPIC_COUNT + (size_t)USI_COMMAND_COUNT);
-    p->channel = usi_arena_alloc(&p->arena, most * sizeof *p->channel, _Alignof(usi_channel));
-    if (!p->channel) return US_ERR_MEMORY;
-    p->clock_says = -1;
-    if (p->clock_rate > 0 && (p->clock_says = add_channel(p, "/clock", usi_type_clock, true, -1)) < 0)
-        return US_ERR_MEMORY;
-    for (int32_t i = 0; i < p->n_robot; i++) {
-        usi_robot *r = &p->robot[i];
-        for (int k = 0; k < US_TOPIC_COUNT; k++) {
-            r->says[k] = -1;
-            if (!usi_has_topic(r, (us_topic_kind)k)) continue;
-            usi_sample_topic(r, (us_topic_kind)k, topic, sizeof topic);
-            if ((r->says[k] = add_channel(p, topic, usi_sample_type((us_topic_kind)k), true, i)) < 0)
-                return US_ERR_MEMORY;
-        }
-        for (int k = 0; k < USI_COMMAND_COUNT; k++) {
-            r->hears[k] = -1;
-            if (!usi_has_command(r, k)) continue;
-            usi_topic_name(r, usi_command_name(k), topic, sizeof topic);
-            if ((r->hears[k] = add_channel(p, topic, usi_command_type(k), false, i)) < 0)
-                return US_ERR_MEMORY;
-            p->channel[r->hears[k]].is_request = k >= USI_COMMAND_ASK;
-        }
+// Where each topic of a robot leaves. A robot that is no URDF file has no description to send.
+static us_status make_outlets(us_proxy *p, usi_robot *r) {
+    const size_t n = (size_t)r->model->n_topic + USI_SERVICE_COUNT;
+    r->n_topic = r->model->n_topic;
+    r->outlet = usi_arena_alloc(&p->arena, n * sizeof *r->outlet, _Alignof(usi_outlet));
+    if (!r->outlet) return US_ERR_MEMORY;
+    for (size_t i = 0; i < n; i++)
+        r->outlet[i] = (usi_outlet){.channel = -1};
+    for (int32_t i = 0; i < r->n_topic; i++) {
+        const usi_topic *t = &r->model->topic[i];
+        usi_outlet *out = &r->outlet[i];
+        out->type = us_message_find(us_topic_source_view((int32_t)t->source)->type);
+        if (t->source == USI_SOURCE_ROBOT_DESCRIPTION && !r->description) continue;
+        out->channel = add_channel(p, t->name, out->type, true, r->index);
+        if (out->channel < 0) return US_ERR_MEMORY;
     }
     return US_OK;
+}
+
+static us_status make_command_channels(us_proxy *p, usi_robot *r) {
+    char topic[USI_TOPIC_NAME];
+    for (int k = 0; k < USI_COMMAND_COUNT; k++) {
+        r->command_channel[k] = -1;
+        if (!usi_has_command(r, k)) continue;
+        usi_topic_name(r, usi_command_name(k), topic, sizeof topic);
+        const int32_t channel = add_channel(p, topic, usi_command_type(k), false, r->index);
+        if (channel < 0) return US_ERR_MEMORY;
+        p->channel[channel].is_request = k >= USI_COMMAND_ASK;
+        r->command_channel[k] = channel;
+    }
+    return US_OK;
+}
+
+us_status usi_channels_make(us_proxy *p) {
+    size_t max = 1;
+    for (int32_t i = 0; i < p->n_robot; i++)
+        max += (size_t)p->robot[i].model->n_topic + USI_COMMAND_COUNT;
+    p->channel = usi_arena_alloc(&p->arena, max * sizeof *p->channel, _Alignof(usi_channel));
+    if (!p->channel) return US_ERR_MEMORY;
+    p->clock_channel = -1;
+    if (p->clock_rate > 0) {
+        p->clock_channel = add_channel(p, "/clock", usi_type_clock, true, -1);
+        if (p->clock_channel < 0) return US_ERR_MEMORY;
+    }
+    us_status status = US_OK;
+    for (int32_t i = 0; i < p->n_robot && !status; i++) {
+        status = make_outlets(p, &p->robot[i]);
+        if (!status) status = make_command_channels(p, &p->robot[i]);
+    }
+    return status;
 }
 
 int32_t usi_proxy_n_channel(const us_proxy *p) { return p ? p->n_channel : 0; }
@@ -241,7 +189,7 @@ const char *us_proxy_command_topic(const us_proxy *p, int32_t robot, int32_t i,
                                    const us_message_type **out_type) {
     if (!p || robot < 0 || robot >= p->n_robot || i < 0) return NULL;
     for (int32_t k = 0; k < USI_COMMAND_COUNT; k++) {
-        int32_t channel = p->robot[robot].hears[k];
+        int32_t channel = p->robot[robot].command_channel[k];
         if (channel < 0 || i-- > 0) continue;
         if (out_type) *out_type = usi_command_type(k);
         return p->channel[channel].topic;
@@ -253,7 +201,7 @@ us_status us_proxy_post(us_proxy *p, const char *topic, const us_message_type *t
                         const void *bytes, size_t length) {
     for (int32_t i = 0; i < p->n_robot; i++) {
         for (int32_t k = 0; k < USI_COMMAND_COUNT && !p->robot[i].is_ghost; k++) {
-            int32_t channel = p->robot[i].hears[k];
+            int32_t channel = p->robot[i].command_channel[k];
             if (usi_command_type(k) != type || channel < 0) continue;
             if (strcmp(p->channel[channel].topic, topic) == 0)
                 return usi_mailbox_put(p->robot[i].mailbox, k, source, bytes, length);
@@ -275,6 +223,14 @@ us_proxy_counts us_proxy_get_counts(us_proxy *p, const us_sim *sim) {
         c.n_timeout += f->n_timeout;
     }
     return c;
+}
+
+void usi_proxy_count_commands(const us_proxy *p, const us_sim *sim, int32_t robot, int64_t *out_taken,
+                              int64_t *out_refused) {
+    const usi_robot_state *s =
+        robot >= 0 && robot < p->n_robot ? usi_view_state(&p->robot[robot], sim) : NULL;
+    *out_taken = s ? usi_view_firmware(&p->robot[robot], s)->n_command : 0;
+    *out_refused = s ? usi_view_firmware(&p->robot[robot], s)->n_refused : 0;
 }
 
 void us_proxy_last_refusal(const us_proxy *p, const us_sim *sim, int32_t robot, char *buf, size_t cap) {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proxy/robot.h"
+#include "proxy/proxy__robot.h"
 #include "wire/motor.h"
 
 typedef struct inbox {
@@ -262,7 +262,7 @@ static bool take_navigator(inbox *in, const us_msg_navigator_command *m) {
 
 // ---------------------------------------------------------------- all
 
-// The number that a service's command carries is told in its status, whether it was taken or not.
+// The number that a service's command carries stands in its status, whether it was taken or not.
 static void answer(usi_service_state *service, uint32_t sequence, bool is_taken, const char *why) {
     service->sequence = sequence;
     if (!is_taken) service->state = USI_SERVICE_REFUSED;

@@ -1,7 +1,5 @@
-// One tick of a robot: what its sensors say goes to the firmware, what the firmware says goes to the drives.
-#include <math.h>
-
-#include "proxy/robot.h"
+// One tick of a robot: readings go to the firmware, its outputs go to the drives.
+#include "proxy/proxy__robot.h"
 
 // ---------------------------------------------------------------- power
 

@@ -1,14 +1,15 @@
-// Faults: how they come and go, what they do to the robot as time goes on, and how it tells of them.
+// Faults: how they come and go, what they do to the robot as time goes on, and how they are listed.
 #include "proxy/fault.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "proxy/robot.h"
+#include "base/text_value.h"
+#include "proxy/proxy__robot.h"
 #include "sim/sim.h"
 
-// s that a computer takes to start, unless the fault says otherwise.
+// s that a computer takes to start, unless the fault has a time.
 static const double BOOT_TIME = 5;
 
 static int64_t ticks_of(const usi_robot *r, double seconds) {
@@ -140,6 +141,15 @@ static void set_link(usi_robot *r, const us_sim *sim, usi_robot_state *s, const 
     }
 }
 
+static us_status fail_imu(const us_model *m, const usi_robot_model *r, const char *name, us_error *err) {
+    const char *known[USI_SENSOR_LIMIT + 1];
+    int32_t n = 0;
+    for (int32_t i = r->first_sensor; i < r->first_sensor + r->n_sensor; i++) {
+        if (m->sensor[i].kind == USI_SENSOR_IMU && n <= USI_SENSOR_LIMIT) known[n++] = m->sensor[i].name;
+    }
+    return usi_fail_unknown("inertial sensor", name, known, n, err);
+}
+
 typedef struct fault_search {
     const char *what;
     size_t length;
@@ -147,11 +157,11 @@ typedef struct fault_search {
     size_t cap;
 } fault_search;
 
-static void find_said(void *context, const char *what, const char *said) {
+static void find_text(void *context, const char *what, const char *text) {
     fault_search *x = context;
     if (strncmp(what, x->what, x->length) != 0) return;
     size_t at = strlen(x->out);
-    snprintf(x->out + at, x->cap - at, "%s%s", at > 0 ? "; " : "", said);
+    snprintf(x->out + at, x->cap - at, "%s%s", at > 0 ? "; " : "", text);
 }
 
 us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const usi_fault_words *words,
@@ -166,15 +176,16 @@ us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const
         return us_error_set(err, US_ERR_NAME, NULL,
                             "name a joint with one coordinate; \"understudy info\" lists them",
                             "\"%.100s/%.100s\" has no encoder", robot, words->name);
-    if (words->part == USI_COMPONENT_IMU && r->model->root.i < 0)
-        return us_error_set(err, US_ERR_NAME, NULL, "name another part", "\"%.100s\" has no inertial sensor",
-                            robot);
+    int32_t imu = words->part == USI_COMPONENT_IMU
+                      ? usi_robot_find_sensor(p->model, r->model, USI_SENSOR_IMU, words->name)
+                      : -1;
+    if (words->part == USI_COMPONENT_IMU && imu < 0) return fail_imu(p->model, r->model, words->name, err);
     switch (words->part) {
     case USI_COMPONENT_ENCODER:
         set_encoder(sim, r->model->first_sensor + joint, words);
         break;
     case USI_COMPONENT_IMU:
-        set_imu(sim, r->model->first_sensor + r->model->firmware.n_joint, words);
+        set_imu(sim, imu, words);
         break;
     case USI_COMPONENT_POWER:
     case USI_COMPONENT_COMPUTER:
@@ -184,19 +195,22 @@ us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const
         set_link(r, sim, s, words);
         break;
     default:
-        return us_error_set(err, US_ERR_ARG, NULL, NULL, "faults of motors go another way");
+        return us_error_set(err, US_ERR_ARG, NULL, NULL,
+                            "faults of motors are set by usi_proxy_set_strength");
     }
     // What it is like now, in the words of the diagnostics.
-    char what[USI_FAULT_TEXT], said[300] = "";
-    snprintf(what, sizeof what, "%s%s%.200s=", usi_fault_component_name(words->part), joint >= 0 ? ":" : "",
-             words->name);
-    fault_search x = {what, strlen(what), said, sizeof said};
-    usi_proxy_each_fault(p, sim, index, find_said, &x);
-    if (said[0]) {
-        snprintf(reply, cap, "%s: %s", robot, said);
+    char what[USI_FAULT_TEXT], text[300] = "";
+    const bool is_named = joint >= 0 || (imu >= 0 && strcmp(words->name, "imu") != 0);
+    const char *name = is_named ? words->name : "";
+    snprintf(what, sizeof what, "%s%s%.200s=", usi_fault_component_name(words->part), is_named ? ":" : "",
+             name);
+    fault_search x = {what, strlen(what), text, sizeof text};
+    usi_proxy_each_fault(p, sim, index, find_text, &x);
+    if (text[0]) {
+        snprintf(reply, cap, "%s: %s", robot, text);
     } else {
         snprintf(reply, cap, "%s: %s%s%.200s ok", robot, usi_fault_component_name(words->part),
-                 joint >= 0 ? " " : "", words->name);
+                 is_named ? " " : "", name);
     }
     return US_OK;
 }
@@ -229,19 +243,19 @@ us_link_model usi_link_now(const us_link_model *scene, const usi_robot_state *s,
     return m;
 }
 
-// ---------------------------------------------------------------- telling
+// ---------------------------------------------------------------- listing
 
-typedef struct teller {
+typedef struct fault_lister {
     usi_fault_function *each;
     void *context;
     const usi_robot *r;
     const us_sim *sim;
     const usi_robot_state *s;
-} teller;
+} fault_lister;
 
-static void tell_drives(const teller *t) {
+static void list_drives(const fault_lister *t) {
     const usi_robot *r = t->r;
-    char what[300], said[300];
+    char what[300], text[300];
     for (int32_t k = 0; k < r->model->firmware.n_drive; k++) {
         const us_joint joint =
             us_model_get_drive_joint(r->proxy->model, (us_drive){r->model->drive[k].index});
@@ -253,63 +267,75 @@ static void tell_drives(const teller *t) {
         if ((strength == 1 && blockage == 0) || r->model->drive[k].is_broken) continue;
         if (blockage > 0) {
             snprintf(what, sizeof what, "motor:%.200s=blocked:%.4g", name, blockage);
-            snprintf(said, sizeof said, "%.100s blocked by %.4g", name, blockage);
+            snprintf(text, sizeof text, "%.100s blocked by %.4g", name, blockage);
         } else if (strength == 0) {
             snprintf(what, sizeof what, "motor:%.200s=dead", name);
-            snprintf(said, sizeof said, "%.100s dead", name);
+            snprintf(text, sizeof text, "%.100s dead", name);
         } else {
             snprintf(what, sizeof what, "motor:%.200s=weak:%.4g", name, strength);
-            snprintf(said, sizeof said, "%.100s weak, %.4g of its strength", name, strength);
+            snprintf(text, sizeof text, "%.100s weak, %.4g of its strength", name, strength);
         }
-        t->each(t->context, what, said);
+        t->each(t->context, what, text);
     }
 }
 
-static void tell_broken(const teller *t) {
-    char what[300], said[300];
+static void list_broken(const fault_lister *t) {
+    char what[300], text[300];
     for (int32_t i = 0; i < t->r->model->n_broken; i++) {
         const char *name = t->r->model->broken[i];
         snprintf(what, sizeof what, "joint:%.200s=broken", name);
-        snprintf(said, sizeof said, "%.200s broken", name);
-        t->each(t->context, what, said);
+        snprintf(text, sizeof text, "%.200s broken", name);
+        t->each(t->context, what, text);
     }
 }
 
-static void tell_encoders(const teller *t) {
-    char what[300], said[300];
+static void list_encoders(const fault_lister *t) {
+    char what[300], text[300];
     for (int32_t i = 0; i < t->r->model->firmware.n_joint; i++) {
         const char *name = t->r->model->firmware.joint[i].name;
         const usi_sensor_state *e = &t->sim->now.sensor[t->r->model->first_sensor + i];
         if (!e->is_stuck && e->offset[0] == 0 && e->drift == 0) continue;
         if (e->is_stuck) {
             snprintf(what, sizeof what, "encoder:%.200s=stuck", name);
-            snprintf(said, sizeof said, "encoder of %.100s stuck at %.4g", name, usi_read_q(t->r, t->sim, i));
+            snprintf(text, sizeof text, "encoder of %.100s stuck at %.4g", name, usi_read_q(t->r, t->sim, i));
         } else if (e->drift != 0) {
             snprintf(what, sizeof what, "encoder:%.200s=drift:%.4g", name, e->drift);
-            snprintf(said, sizeof said, "encoder of %.100s off by %.4g, drifting by %.4g/s", name,
+            snprintf(text, sizeof text, "encoder of %.100s off by %.4g, drifting by %.4g/s", name,
                      e->offset[0], e->drift);
         } else {
             snprintf(what, sizeof what, "encoder:%.200s=jump:%.4g", name, e->offset[0]);
-            snprintf(said, sizeof said, "encoder of %.100s off by %.4g", name, e->offset[0]);
+            snprintf(text, sizeof text, "encoder of %.100s off by %.4g", name, e->offset[0]);
         }
-        t->each(t->context, what, said);
+        t->each(t->context, what, text);
     }
 }
 
-static void tell_imu(const teller *t) {
-    if (t->r->model->root.i < 0) return;
-    const usi_sensor_state *e =
-        &t->sim->now.sensor[t->r->model->first_sensor + t->r->model->firmware.n_joint];
+static void list_imu(const fault_lister *t, int32_t sensor) {
+    const usi_sensor_state *e = &t->sim->now.sensor[sensor];
     const double *b = e->offset;
-    char what[300], said[300];
+    const char *name = t->sim->model->sensor[sensor].name;
+    const bool is_named = strcmp(name, "imu") != 0;
+    char part[220], called[220], what[400], text[400];
+    snprintf(part, sizeof part, "imu%s%.200s", is_named ? ":" : "", is_named ? name : "");
+    snprintf(called, sizeof called, "inertial sensor%s%.200s", is_named ? " " : "", is_named ? name : "");
     if (e->is_stuck) {
-        t->each(t->context, "imu=stuck", "inertial sensor stuck");
+        snprintf(what, sizeof what, "%s=stuck", part);
+        snprintf(text, sizeof text, "%s stuck", called);
     } else if (b[0] != 0 || b[1] != 0 || b[2] != 0 || b[3] != 0 || b[4] != 0 || b[5] != 0) {
-        snprintf(what, sizeof what, "imu=bias:%.4g,%.4g,%.4g,%.4g,%.4g,%.4g", b[0], b[1], b[2], b[3], b[4],
-                 b[5]);
-        snprintf(said, sizeof said, "inertial sensor off by %.4g %.4g %.4g m/s^2, %.4g %.4g %.4g rad/s", b[0],
+        snprintf(what, sizeof what, "%s=bias:%.4g,%.4g,%.4g,%.4g,%.4g,%.4g", part, b[0], b[1], b[2], b[3],
+                 b[4], b[5]);
+        snprintf(text, sizeof text, "%s off by %.4g %.4g %.4g m/s^2, %.4g %.4g %.4g rad/s", called, b[0],
                  b[1], b[2], b[3], b[4], b[5]);
-        t->each(t->context, what, said);
+    } else {
+        return;
+    }
+    t->each(t->context, what, text);
+}
+
+static void list_imus(const fault_lister *t) {
+    const usi_robot_model *r = t->r->model;
+    for (int32_t i = r->first_sensor; i < r->first_sensor + r->n_sensor; i++) {
+        if (t->sim->model->sensor[i].kind == USI_SENSOR_IMU) list_imu(t, i);
     }
 }
 
@@ -319,44 +345,44 @@ static void until(const usi_robot *r, int64_t tick, char *out, size_t cap) {
     if (tick != INT64_MAX) snprintf(out, cap, " until %.3f s", (double)tick * r->proxy->step);
 }
 
-static void tell_rest(const teller *t) {
+static void list_rest(const fault_lister *t) {
     const usi_fault_state *f = &t->s->faults;
-    char what[100], said[100], end[40];
+    char what[100], text[100], end[40];
     if (f->power_until != 0) {
         until(t->r, f->power_until, end, sizeof end);
-        snprintf(said, sizeof said, "no power%s", end);
-        t->each(t->context, "power=brownout", said);
+        snprintf(text, sizeof text, "no power%s", end);
+        t->each(t->context, "power=brownout", text);
     }
     if (f->boot_until != 0) {
         until(t->r, f->boot_until, end, sizeof end);
-        snprintf(said, sizeof said, "computer starts%s", end);
-        t->each(t->context, "computer=reboot", said);
+        snprintf(text, sizeof text, "computer starts%s", end);
+        t->each(t->context, "computer=reboot", text);
     }
     if (f->outage_until != 0) {
         until(t->r, f->outage_until, end, sizeof end);
-        snprintf(said, sizeof said, "link out%s", end);
-        t->each(t->context, "link=outage", said);
+        snprintf(text, sizeof text, "link out%s", end);
+        t->each(t->context, "link=outage", text);
     }
     if (f->loss > 0) {
         snprintf(what, sizeof what, "link=loss:%.4g", f->loss);
-        snprintf(said, sizeof said, "link loses %.4g of all", f->loss);
-        t->each(t->context, what, said);
+        snprintf(text, sizeof text, "link loses %.4g of all", f->loss);
+        t->each(t->context, what, text);
     }
     if (f->delay > 0) {
         snprintf(what, sizeof what, "link=delay:%.4g", f->delay);
-        snprintf(said, sizeof said, "link late by %.4g s", f->delay);
-        t->each(t->context, what, said);
+        snprintf(text, sizeof text, "link late by %.4g s", f->delay);
+        t->each(t->context, what, text);
     }
 }
 
-static void tell_all(const usi_robot *r, const us_sim *sim, const usi_robot_state *s,
+static void list_all(const usi_robot *r, const us_sim *sim, const usi_robot_state *s,
                      usi_fault_function *each, void *context) {
-    const teller t = {each, context, r, sim, s};
-    tell_drives(&t);
-    tell_broken(&t);
-    tell_encoders(&t);
-    tell_imu(&t);
-    tell_rest(&t);
+    const fault_lister t = {each, context, r, sim, s};
+    list_drives(&t);
+    list_broken(&t);
+    list_encoders(&t);
+    list_imus(&t);
+    list_rest(&t);
 }
 
 void usi_proxy_each_fault(const us_proxy *p, const us_sim *sim, int32_t robot, usi_fault_function *each,
@@ -364,7 +390,7 @@ void usi_proxy_each_fault(const us_proxy *p, const us_sim *sim, int32_t robot, u
     if (robot < 0 || robot >= p->n_robot) return;
     const usi_robot *r = &p->robot[robot];
     const usi_robot_state *s = usi_view_state(r, sim);
-    if (s) tell_all(r, sim, s, each, context);
+    if (s) list_all(r, sim, s, each, context);
 }
 
 typedef struct fault_text {
@@ -373,12 +399,12 @@ typedef struct fault_text {
     int32_t n;
 } fault_text;
 
-static void append(void *context, const char *what, const char *said) {
+static void append(void *context, const char *what, const char *text) {
     fault_text *l = context;
     (void)what;
     l->n++;
-    if (l->at + strlen(said) + 2 >= l->cap) return;
-    snprintf(l->out + l->at, l->cap - l->at, "%s%s", l->at > 0 ? "; " : "", said);
+    if (l->at + strlen(text) + 2 >= l->cap) return;
+    snprintf(l->out + l->at, l->cap - l->at, "%s%s", l->at > 0 ? "; " : "", text);
     l->at += strlen(l->out + l->at);
 }
 
@@ -386,6 +412,6 @@ int32_t usi_robot_list_faults(const usi_robot *r, const us_sim *sim, const usi_r
                               size_t cap) {
     fault_text l = {out, cap, 0, 0};
     out[0] = 0;
-    tell_all(r, sim, s, append, &l);
+    list_all(r, sim, s, append, &l);
     return l.n;
 }

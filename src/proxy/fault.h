@@ -22,7 +22,7 @@ us_status usi_proxy_set_fault(us_proxy *proxy, us_sim *sim, const char *robot, c
 
 // The faults of a robot one by one: as the command would have them, "motor:front_left_drive=dead", and in
 // words.
-typedef void usi_fault_function(void *context, const char *what, const char *said);
+typedef void usi_fault_function(void *context, const char *what, const char *text);
 void usi_proxy_each_fault(const us_proxy *proxy, const us_sim *sim, int32_t robot, usi_fault_function *each,
                           void *context);
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "proxy/robot.h"
+#include "proxy/proxy__robot.h"
 
 enum { RING_SIZE = 8 << 20, WAKE_EARLY = 200000 };  // bytes, ns
 
@@ -91,7 +91,7 @@ static void *run(void *context) {
 }
 
 void usi_outbox_hurry(usi_outbox *box) {
-    // One above the caller's: the least of the real-time priorities, where that has none.
+    // One above the caller's: the lowest of the real-time priorities, where that has none.
     struct sched_param first = {0};
     int policy = 0;
     if (pthread_getschedparam(pthread_self(), &policy, &first) != 0) return;
@@ -157,7 +157,7 @@ bool usi_outbox_put(usi_outbox *box, us_writer *writer, const void *bytes, size_
 
 void usi_outbox_ring(usi_outbox *box) {
     int value = 0;
-    // One ring that was not heard yet is enough.
+    // One ring that was not answered yet is enough.
     if (sem_getvalue(&box->bell, &value) != 0 || value == 0) sem_post(&box->bell);
 }
 

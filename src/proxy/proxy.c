@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proxy/robot.h"
+#include "proxy/proxy__robot.h"
 #include "sim/sim.h"
 
 // A JointTrajectory of 128 points for 30 joints, or a route, with room to spare.
@@ -86,8 +86,9 @@ void us_proxy_destroy(us_proxy *p) {
     }
     usi_outbox_destroy(p->outbox);
     for (int32_t i = 0; i < p->n_robot; i++) {
-        for (int k = 0; k < USI_OUTLET_COUNT; k++) {
-            if (p->robot[i].writer[k]) us_writer_remove(p->robot[i].writer[k]);
+        const usi_robot *r = &p->robot[i];
+        for (int32_t k = 0; r->outlet && k < r->n_topic + USI_SERVICE_COUNT; k++) {
+            if (r->outlet[k].writer) us_writer_remove(r->outlet[k].writer);
         }
         if (p->robot[i].mailbox) {
             usi_mailbox_fini(p->robot[i].mailbox);
@@ -119,7 +120,7 @@ usi_robot_state *usi_take_state(const usi_robot *r, us_sim *sim) {
 
 static void start(void *context, us_sim *sim, void *state) {
     us_proxy *p = context;
-    // `before` says what is wrong with a sim of another model.
+    // `before` reports a sim of another model.
     if (us_sim_view_model(sim) != p->model) return;
     p->owes_all = true;
     p->seen_tick = us_sim_get_tick(sim);
@@ -168,7 +169,7 @@ static void take(usi_robot *r, us_sim *sim, usi_robot_state *s, const usi_mail *
 
 // A mail has come out of its box.
 static void receive(us_proxy *p, const usi_robot *r, const usi_mail *mail, int64_t tick) {
-    int32_t channel = r->hears[mail->topic];
+    int32_t channel = r->command_channel[mail->topic];
     usi_channel_count(p, channel);
     if (p->record.command && channel >= 0)
         p->record.command(p->record.context, channel, tick, mail->source, usi_mail_bytes(mail), mail->length);
@@ -192,7 +193,7 @@ static us_status before(void *context, us_sim *sim, us_plugin_view *view, us_err
         if (r->is_ghost) continue;
         usi_robot_state *s = state_of(r, view->state);
         usi_robot_age_faults(r, sim, s);
-        // A computer that is off or starts hears nothing.
+        // A computer that is off or starts receives nothing.
         const bool is_up = usi_is_up(s);
         const us_link_model link = usi_link_now(&r->model->network->uplink, s, tick);
         const bool is_perfect = usi_link_is_perfect(&link);
@@ -273,13 +274,13 @@ static const us_message_type *reply_type(int32_t request) {
 }
 
 // Which robot and command a reader's samples are.
-typedef struct inlet {
+typedef struct subscription {
     usi_robot *r;
     int32_t topic;
-} inlet;
+} subscription;
 
 static void on_sample(void *context, const us_sample *sample) {
-    const inlet *in = context;
+    const subscription *in = context;
     char source[USI_SOURCE_MAX];
     for (int i = 0; i < 16; i++)
         snprintf(source + 2 * i, 3, "%02x", sample->writer[i]);
@@ -325,60 +326,66 @@ int32_t us_proxy_motor_port(const us_proxy *proxy, int32_t robot, int32_t *out_w
     return r->motors ? usi_motor_server_port(r->motors) : 0;
 }
 
-static us_status take_commands(us_proxy *p, usi_robot *r, int32_t node, inlet *inlets, us_error *err) {
+static us_status subscribe(us_proxy *p, usi_robot *r, int32_t node, subscription *subscriptions,
+                           us_error *err) {
     us_status status = US_OK;
     char topic[300];
     for (int i = 0; i < USI_COMMAND_ASK && !status; i++) {
         if (!usi_has_command(r, i) || i == USI_COMMAND_MOTOR_TEXT) continue;
         // Fast DDS knows one type per topic: there cmd_vel is a Twist alone.
         if (i == USI_COMMAND_TWIST_STAMPED && strcmp(us_bus_vendor(p->bus), "fastdds") == 0) continue;
-        inlets[i] = (inlet){r, i};
+        subscriptions[i] = (subscription){r, i};
         usi_topic_name(r, usi_command_name(i), topic, sizeof topic);
         us_topic_def def = {topic, usi_command_type(i), us_qos_for_topic(topic, usi_command_type(i)), node};
-        status = us_bus_add_reader(p->bus, &def, on_sample, &inlets[i], &r->reader[i], err);
+        status = us_bus_add_reader(p->bus, &def, on_sample, &subscriptions[i], &r->reader[i], err);
     }
     return status;
 }
 
 // "/k10/locomotor" is asked on rq/k10/locomotorRequest and answers on rr/k10/locomotorReply. First comes the
-// way out: who finds the way in is answered.
-static us_status offer_services(us_proxy *p, usi_robot *r, int32_t node, inlet *inlets, us_error *err) {
+// writer: whoever finds the reader is answered.
+static us_status offer_services(us_proxy *p, usi_robot *r, int32_t node, subscription *subscriptions,
+                                us_error *err) {
     static const us_qos qos = {.is_reliable = true, .depth = 100};
     us_status status = US_OK;
     char name[300], topic[320];
     for (int i = 0; i < USI_SERVICE_COUNT && !status; i++) {
         int ask = USI_COMMAND_ASK + i;
         if (!usi_has_command(r, ask)) continue;
-        inlets[ask] = (inlet){r, ask};
+        subscriptions[ask] = (subscription){r, ask};
         usi_topic_name(r, usi_command_name(ask), name, sizeof name);
         snprintf(topic, sizeof topic, "rr%sReply", name);
-        us_topic_def def = {topic, reply_type(ask), qos, node};
-        status = us_bus_add_writer(p->bus, &def, &r->writer[US_TOPIC_COUNT + i], err);
+        usi_outlet *out = &r->outlet[r->n_topic + i];
+        out->type = reply_type(ask);
+        us_topic_def def = {topic, out->type, qos, node};
+        status = us_bus_add_writer(p->bus, &def, &out->writer, err);
         snprintf(topic, sizeof topic, "rq%sRequest", name);
         def.type = usi_command_type(ask);
-        if (!status) status = us_bus_add_reader(p->bus, &def, on_sample, &inlets[ask], &r->reader[ask], err);
+        if (!status)
+            status = us_bus_add_reader(p->bus, &def, on_sample, &subscriptions[ask], &r->reader[ask], err);
     }
     return status;
 }
 
 static us_status connect_robot(us_proxy *p, usi_robot *r, us_error *err) {
     int32_t node = -1;
-    char namespace_[300], topic[300];
+    char namespace_[300];
     snprintf(namespace_, sizeof namespace_, "/%s", r->model->network->namespace_);
     us_status status = us_bus_add_node(p->bus, namespace_, r->model->network->node, &node, err);
-    for (int i = 0; i < US_TOPIC_COUNT && !status; i++) {
-        if (!usi_has_topic(r, (us_topic_kind)i)) continue;
-        usi_sample_topic(r, (us_topic_kind)i, topic, sizeof topic);
-        us_topic_def def = {topic, usi_sample_type((us_topic_kind)i),
-                            us_qos_for_topic(topic, usi_sample_type((us_topic_kind)i)), node};
-        status = us_bus_add_writer(p->bus, &def, &r->writer[i], err);
+    for (int32_t i = 0; i < r->n_topic && !status; i++) {
+        usi_outlet *out = &r->outlet[i];
+        const char *topic = r->model->topic[i].name;
+        if (out->channel < 0) continue;
+        us_topic_def def = {topic, out->type, us_qos_for_topic(topic, out->type), node};
+        status = us_bus_add_writer(p->bus, &def, &out->writer, err);
     }
-    inlet *inlets = usi_arena_alloc(&p->arena, USI_COMMAND_COUNT * sizeof *inlets, _Alignof(inlet));
-    if (!inlets && !status)
+    subscription *subscriptions =
+        usi_arena_alloc(&p->arena, USI_COMMAND_COUNT * sizeof *subscriptions, _Alignof(subscription));
+    if (!subscriptions && !status)
         status =
             us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the robots' network");
-    if (!status) status = take_commands(p, r, node, inlets, err);
-    if (!status) status = offer_services(p, r, node, inlets, err);
+    if (!status) status = subscribe(p, r, node, subscriptions, err);
+    if (!status) status = offer_services(p, r, node, subscriptions, err);
     return status ? status : connect_motors(p, r, err);
 }
 
@@ -413,7 +420,8 @@ void usi_proxy_set_record_tap(us_proxy *p, const usi_record_tap *tap) {
 }
 
 // To the clients of the motor protocol.
-static void tell_motors(const us_proxy *p, const usi_robot *r, const us_sim *sim, const usi_robot_state *s) {
+static void publish_motors(const us_proxy *p, const usi_robot *r, const us_sim *sim,
+                           const usi_robot_state *s) {
     const usi_drive_state *drives = usi_firmware_view_drives(&r->model->firmware, usi_view_firmware(r, s));
     for (int32_t k = 0; k < r->model->network->n_motor; k++) {
         for (int32_t d = 0; d < r->model->firmware.n_drive; d++) {
@@ -426,10 +434,10 @@ static void tell_motors(const us_proxy *p, const usi_robot *r, const us_sim *sim
     }
 }
 
-static void tell_clock(us_proxy *p, int64_t time) {
+static void publish_clock(us_proxy *p, int64_t time) {
     us_msg_clock m = {{(int32_t)(time / 1000000000), (uint32_t)(time % 1000000000)}};
     if (p->clock || p->record.sample || p->tap)
-        usi_proxy_send(p, p->clock, p->clock_says, usi_type_clock, &m, time);
+        usi_proxy_send(p, p->clock, p->clock_channel, usi_type_clock, &m, time);
 }
 
 void us_proxy_publish(us_proxy *p, us_sim *sim) {
@@ -440,16 +448,16 @@ void us_proxy_publish(us_proxy *p, us_sim *sim) {
          owes_record = p->owes_record && !is_first;
     p->owes_all = p->owes_record = false;
     usi_timing_follow(p, time, is_first);
-    if (is_first || usi_is_due(p->clock_rate, p->step, tick)) tell_clock(p, time);
+    if (is_first || usi_is_due(p->clock_rate, p->step, tick)) publish_clock(p, time);
     for (int32_t i = 0; i < p->n_robot; i++) {
         usi_robot *r = &p->robot[i];
         const usi_robot_state *s = usi_view_state(r, sim);
-        // What is told once leaves in any case: somebody may ask for it later.
+        // What is sent once leaves in any case: somebody may ask for it later.
         if (!s || r->is_ghost || (!is_heard && !is_first && r->downlink_head.used == 0)) continue;
         if (owes_record && p->record.sample) usi_robot_repeat(p, r, sim, s, USI_SINK_RECORDER);
         usi_robot_publish(p, r, sim, s, is_first);
         if (r->motors && usi_is_up(s) && usi_is_due(r->model->network->motor_rate, p->step, tick))
-            tell_motors(p, r, sim, s);
+            publish_motors(p, r, sim, s);
     }
     usi_proxy_tend(p, sim);
     if (p->outbox && p->n_sample != n) usi_outbox_ring(p->outbox);

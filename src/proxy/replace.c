@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proxy/robot.h"
+#include "proxy/proxy__robot.h"
 #include "sim/sim.h"
 
 // ---------------------------------------------------------------- the same robot
@@ -77,21 +77,30 @@ static bool has_same_motors(const usi_robot *a, const usi_robot *b) {
     return true;
 }
 
+static bool has_same_topics(const usi_robot_model *a, const usi_robot_model *b) {
+    bool same = a->n_topic == b->n_topic && a->n_sensor == b->n_sensor;
+    for (int32_t i = 0; i < a->n_topic && same; i++) {
+        const usi_topic *t = &a->topic[i], *u = &b->topic[i];
+        same = t->source == u->source && t->rate == u->rate && strcmp(t->name, u->name) == 0 &&
+               (t->sensor < 0 || t->sensor - a->first_sensor == u->sensor - b->first_sensor);
+    }
+    return same;
+}
+
 static bool has_same_network(const usi_robot *a, const usi_robot *b) {
     const us_network_def *x = a->model->network, *y = b->model->network;
     bool same = is_same_text(x->namespace_, y->namespace_) &&
                 is_same_text(x->frame_prefix, y->frame_prefix) && is_same_text(x->node, y->node) &&
                 is_same_text(x->base_frame, y->base_frame) && x->has_services == y->has_services &&
                 x->timeout == y->timeout;
-    for (int i = 0; i < US_TOPIC_COUNT; i++)
-        same = same && x->rate[i] == y->rate[i];
     same = same && x->max_speed == y->max_speed && x->max_turn == y->max_turn &&
            x->max_acceleration == y->max_acceleration;
     same = same && x->battery_capacity == y->battery_capacity && x->battery_idle == y->battery_idle &&
            x->battery_voltage == y->battery_voltage;
     same = same && is_same_link(&x->uplink, &y->uplink) && is_same_link(&x->downlink, &y->downlink) &&
            is_same_timing(&x->timing, &y->timing);
-    return same && has_same_wheels(a, b) && has_same_legs(a, b) && has_same_motors(a, b);
+    return same && has_same_topics(a->model, b->model) && has_same_wheels(a, b) && has_same_legs(a, b) &&
+           has_same_motors(a, b);
 }
 
 static bool has_same_joints(const usi_robot *a, const usi_robot *b) {
@@ -124,7 +133,7 @@ static bool has_same_frames(const usi_robot *a, const usi_robot *b) {
     return true;
 }
 
-// Transforms that are told once are told again when they are others.
+// Transforms that are sent once are sent again when they are others.
 static bool has_moved_frames(const usi_robot *a, const usi_robot *b) {
     for (int32_t i = 0; i < a->model->n_frame; i++) {
         if (a->model->frame[i].is_fixed &&

@@ -1,25 +1,40 @@
 // The robots of a model in the proxy: where their states stand, and what they have on the outside.
-#include "proxy/robot.h"
+#include "proxy/proxy__robot.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "sim/sim.h"
 
-const char *usi_command_name(int32_t topic) {
-#define USI_COMMAND_NAME(code, name, type) name,
-    static const char *const names[] = {USI_COMMAND_LIST(USI_COMMAND_NAME)};
-#undef USI_COMMAND_NAME
-    return topic >= 0 && topic < USI_COMMAND_COUNT ? names[topic] : NULL;
-}
-
 const us_message_type *usi_command_type(int32_t topic) {
     switch ((usi_command_topic)topic) {
-#define USI_COMMAND_CASE(code, name, type) \
-    case code:                             \
-        return type;
-        USI_COMMAND_LIST(USI_COMMAND_CASE)
-#undef USI_COMMAND_CASE
+    case USI_COMMAND_TWIST:
+        return usi_type_twist;
+    case USI_COMMAND_TWIST_STAMPED:
+        return usi_type_twist_stamped;
+    case USI_COMMAND_TRAJECTORY:
+        return usi_type_joint_trajectory;
+    case USI_COMMAND_JOINTS:
+        return usi_type_float64_multi_array;
+    case USI_COMMAND_MOTORS:
+        return usi_type_motor_group_command;
+    case USI_COMMAND_LOCOMOTOR:
+        return usi_type_locomotor_command;
+    case USI_COMMAND_POSE:
+        return usi_type_pose_estimator_command;
+    case USI_COMMAND_GAIT:
+    case USI_COMMAND_MOTOR_TEXT:
+        return usi_type_string;
+    case USI_COMMAND_NAVIGATOR:
+        return usi_type_navigator_command;
+    case USI_COMMAND_ASK_MOTORS:
+        return usi_type_motor_group_request;
+    case USI_COMMAND_ASK_LOCOMOTOR:
+        return usi_type_locomotor_request;
+    case USI_COMMAND_ASK_POSE:
+        return usi_type_pose_estimator_request;
+    case USI_COMMAND_ASK_NAVIGATOR:
+        return usi_type_navigator_request;
     default:
         return NULL;
     }
@@ -44,7 +59,7 @@ static void lay_out(usi_robot *r, size_t at) {
 
 // ---------------------------------------------------------------- all
 
-// Which values of the sim the conditions of scripted faults speak of.
+// Which values of the sim the conditions of scripted faults compare.
 static us_status find_values(us_proxy *p, usi_robot *r) {
     const usi_robot_model *m = r->model;
     size_t bytes = ((size_t)m->n_script + 1) * sizeof *r->script_value;

@@ -1,14 +1,14 @@
 // Faults that a scene has in store: when each of them comes, and when it goes.
 //
 // Which have come is part of the robot's state, and what decides is the state alone: a world that goes the
-// same way has the same faults at the same ticks. Carrying them out is the stage's, for some of them change
+// same way has the same faults at the same ticks. Carrying them out is the world's, for some of them change
 // the model.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "proxy/fault.h"
-#include "proxy/robot.h"
+#include "proxy/proxy__robot.h"
 #include "sim/sim.h"
 
 // ---------------------------------------------------------------- conditions

@@ -7,17 +7,20 @@
 
 #include "understudy/proxy.h"
 
+// Commands to the world itself stand in recordings under this topic.
+#define USI_WORLD_TOPIC "/understudy/command"
+
 // The channels are made with the proxy and stay as long as it does, through us_proxy_replace too: any thread
-// may ask. One for each topic, type and direction; several robots may speak on one.
+// may ask. One for each topic, type and direction; several robots may publish on one.
 int32_t usi_proxy_n_channel(const us_proxy *proxy);
 
 typedef struct usi_channel_info {
     const char *topic;            // absolute ROS name; NULL for a bad index
     const us_message_type *type;  // of all channels of a topic but cmd_vel it is the only one
-    bool is_out;                  // a robot, or the world, says it; else a robot listens to it: us_proxy_post
-    bool is_latched;              // told once: whoever comes later wants the last samples
-    bool is_request;              // of a service: not a topic that one can see on the network under this name
-    int32_t robot;                // -1: of the whole world, or of several robots
+    bool is_out;        // a robot, or the world, publishes it; else a robot listens to it: us_proxy_post
+    bool is_latched;    // sent once: whoever comes later wants the last samples
+    bool is_request;    // of a service: not a topic that one can see on the network under this name
+    int32_t robot;      // -1: of the whole world, or of several robots
     int64_t n_message;  // samples that were sent, or commands that entered, since the proxy was made
 } usi_channel_info;
 usi_channel_info usi_proxy_get_channel(const us_proxy *proxy, int32_t i);
@@ -44,10 +47,14 @@ void usi_proxy_set_record_tap(us_proxy *proxy, const usi_record_tap *tap);
 // The latched samples come once more, to the tap alone, with the next us_proxy_publish or usi_proxy_tend. Any
 // thread.
 void usi_proxy_resend_latched(us_proxy *proxy);
-// A robot that another process has, and a clock that another process tells: before us_proxy_connect, once and
-// for all.
+// A robot that another process has, and a clock that another process publishes: before us_proxy_connect, once
+// and for all.
 void usi_proxy_set_ghost(us_proxy *proxy, int32_t robot);
 void usi_proxy_mute_clock(us_proxy *proxy);
+// Commands of a robot that were taken, and that were refused.
+void usi_proxy_count_commands(const us_proxy *proxy, const us_sim *sim, int32_t robot, int64_t *out_taken,
+                              int64_t *out_refused);
+int64_t usi_time_of(const us_proxy *proxy, int64_t tick);  // ns
 // While time stands still: does what usi_proxy_resend_latched asked for. On the sim's thread; cheap when
 // nothing was asked.
 void usi_proxy_tend(us_proxy *proxy, us_sim *sim);

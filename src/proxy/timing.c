@@ -1,22 +1,22 @@
 // When what is simulated happens in the world outside: what a robot's clock shows, and when its samples
 // leave.
 //
-// A robot stamps by a clock of its own, which tells the time of day, and its computer takes a while to send.
-// A run in real time can have both: the first sample says which time of day simulated time 0 is, and from
+// A robot stamps by a clock of its own, which shows the time of day, and its computer takes a while to send.
+// A run in real time can have both: the first sample fixes which time of day simulated time 0 is, and from
 // then on one follows from the other.
 //
 //     simulated   0 ------ t ------------------->
-//                          |  the moment that a sample tells of
+//                          |  the moment that a sample is of
 //     outside     ahead ---+----+--------+------>
 //                               |        stamp: offset later, by a clock that drifts
 //                               leaves: delay and jitter later
 //
-// Nothing here is part of the world's state: it is about the way out. The jitter follows from seed, robot and
+// Nothing here is part of the world's state: it is about what leaves. The jitter follows from seed, robot and
 // time alone.
 #include <math.h>
 #include <time.h>
 
-#include "proxy/robot.h"
+#include "proxy/proxy__robot.h"
 
 // A world that is behind by more than this has stood still, or is too slow: the clock has gone on, and its
 // stamps jump with it. ns
@@ -57,13 +57,13 @@ void usi_timing_follow(us_proxy *p, int64_t time, bool is_jump) {
 
 int64_t usi_timing_stamp(const us_proxy *p, const usi_robot *r, int64_t time) {
     const us_timing *t = &r->model->network->timing;
-    // A clock that was taken over from elsewhere goes on as it was; one that tells the time of day needs no
+    // A clock that was taken over from elsewhere goes on as it was; one that shows the time of day needs no
     // such help.
     return time + ns_of(t->offset + t->drift * 1e-9 * (double)time) +
            (t->is_wall ? p->wall_ahead : r->stamp_offset);
 }
 
-int64_t usi_timing_due(const us_proxy *p, const usi_robot *r, int64_t time, int32_t outlet) {
+int64_t usi_timing_due(const us_proxy *p, const usi_robot *r, int64_t time, bool is_truth) {
     const us_timing *t = &r->model->network->timing;
     if (t->delay == 0 && t->jitter == 0) return 0;
     // A world that runs faster than time does not pile up what it has to say.
@@ -71,5 +71,5 @@ int64_t usi_timing_due(const us_proxy *p, const usi_robot *r, int64_t time, int3
     double jitter = t->jitter > 0 ? t->jitter * us_random_uniform(p->seed, JITTER_STREAM + (uint64_t)r->index,
                                                                   (uint64_t)time)
                                   : 0;
-    return moment + ns_of(t->delay + jitter) - (outlet == US_TOPIC_TRUTH ? TRUTH_EARLY : 0);
+    return moment + ns_of(t->delay + jitter) - (is_truth ? TRUTH_EARLY : 0);
 }

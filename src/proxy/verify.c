@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proxy/robot.h"
+#include "proxy/proxy__robot.h"
 
 typedef struct run {
     us_proxy *p;

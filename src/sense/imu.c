@@ -53,6 +53,7 @@ static motion motion_of(const us_model *m, const usi_sensor *k, const double *q,
     for (int32_t i = body->node < 0 ? 0 : m->row_start[body->node];
          body->node >= 0 && i < m->row_start[body->node + 1]; i++) {
         const int32_t node = m->path[i];
+        if (m->node[node].kind == USI_NODE_NEXT) continue;
         at = step_out(&m->node[node], &at, q, v + node);
     }
     at = fixed_on(&at, us_pose_mul(body->X_NB, k->X_BS));
@@ -60,21 +61,34 @@ static motion motion_of(const us_model *m, const usi_sensor *k, const double *q,
     return at;
 }
 
+// White noise: each sample's depends on the seeds, the sensor and the tick alone.
+static void add_noise(const us_model *m, const usi_sensor *k, int64_t tick, int first, double deviation,
+                      double *x) {
+    static const uint64_t noise_stream = UINT64_C(2) << 32;  // beside those of the radio links
+    if (deviation == 0) return;
+    const uint64_t seed = m->seed + UINT64_C(0x9e3779b97f4a7c15) * k->seed;
+    const uint64_t stream = noise_stream + (uint64_t)(k - m->sensor);
+    for (int i = 0; i < 3; i++)
+        x[i] += deviation * us_random_normal(seed, stream, 6 * (uint64_t)tick + (uint64_t)(first + i));
+}
+
 void usi_sense_imu(const us_model *m, const usi_sensor *k, const usi_sense_input *in, usi_sensor_state *s,
                    double *reading) {
     if (k->is_lost) return;
     const motion at = motion_of(m, k, in->q, in->v);
-    const us_vec3 before = us_vec3_make(s->v_before[0], s->v_before[1], s->v_before[2]);
+    const us_vec3 before = us_vec3_make(s->before[0], s->before[1], s->before[2]);
     const us_quat to_sensor = us_quat_conj(at.X.q);
     us_vec3 force = us_vec3_scale(-1, m->gravity);
     if (in->time > 0) force = us_vec3_add(force, us_vec3_scale(1 / in->time, us_vec3_sub(at.v, before)));
-    s->v_before[0] = at.v.x;
-    s->v_before[1] = at.v.y;
-    s->v_before[2] = at.v.z;
+    s->before[0] = at.v.x;
+    s->before[1] = at.v.y;
+    s->before[2] = at.v.z;
     if (s->is_stuck || !reading) return;
     const us_vec3 w = us_quat_rotate(to_sensor, at.w), a = us_quat_rotate(to_sensor, force);
     const double out[10] = {at.X.q.w,           at.X.q.x,           at.X.q.y,           at.X.q.z,
                             w.x + s->offset[3], w.y + s->offset[4], w.z + s->offset[5], a.x + s->offset[0],
                             a.y + s->offset[1], a.z + s->offset[2]};
     memcpy(reading, out, sizeof out);
+    add_noise(m, k, in->tick, 0, k->noise[1], reading + 4);
+    add_noise(m, k, in->tick, 3, k->noise[0], reading + 7);
 }

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-// As often as the rate says, at most once a step. The small term forgives rounding: at 50 Hz and 1 ms it is
+// At the rate, at most once a step. The small term forgives rounding: at 50 Hz and 1 ms it is
 // every 20th tick exactly.
 static bool is_due(const us_model *m, const usi_sensor *k, int64_t tick) {
     if (k->rate <= 0) return true;
@@ -15,6 +15,8 @@ static void sample(const us_model *m, const usi_sensor *k, const usi_sense_input
                    double *reading) {
     if (k->kind == USI_SENSOR_ENCODER) usi_sense_encoder(k, in, s, reading);
     if (k->kind == USI_SENSOR_IMU) usi_sense_imu(m, k, in, s, reading);
+    if (k->kind == USI_SENSOR_BATTERY) usi_sense_battery(m, k, in, s, reading);
+    if (reading) s->tick = in->tick;
 }
 
 void usi_sense_one(const us_model *m, const usi_sense_input *in, int32_t i, usi_sensor_state *sensor,
@@ -25,7 +27,9 @@ void usi_sense_one(const us_model *m, const usi_sense_input *in, int32_t i, usi_
 void usi_sense(const us_model *m, const usi_sense_input *in, usi_sensor_state *sensor, double *reading) {
     for (int32_t i = 0; i < m->n_sensor; i++) {
         const usi_sensor *k = &m->sensor[i];
-        bool is_now = in->time == 0 || is_due(m, k, in->tick);
+        const bool is_now = in->time == 0 || is_due(m, k, in->tick);
+        // Between samples an IMU needs nothing but the velocity of the tick before the next one.
+        if (!is_now && k->kind == USI_SENSOR_IMU && !is_due(m, k, in->tick + 1)) continue;
         sample(m, k, in, &sensor[i], is_now ? reading + k->reading : NULL);
     }
 }

@@ -6,6 +6,7 @@
 //
 //     encoder   position, velocity                                                    rad or m, rad/s or m/s
 //     imu       orientation w x y z, angular velocity, specific force, in its axes    1, rad/s, m/s^2
+//     battery   share of its charge, voltage, current (discharging: negative)         1, V, A
 #ifndef USI_SENSE_SENSE_H
 #define USI_SENSE_SENSE_H
 
@@ -13,15 +14,16 @@
 
 // What a sensor keeps, and what is wrong with it. All 0: nothing.
 typedef struct usi_sensor_state {
-    double offset[6];    // encoder: of the position, the first alone; imu: of the force, then of the angular
-                         // velocity
-    double drift;        // encoder: by which the offset grows, 1/s
-    double v_before[3];  // imu: m/s, of its point in the world at the last sample
-    int64_t is_stuck;    // the reading stays as it is; an encoder sees nothing move
+    double offset[6];  // encoder: of the position, the first alone; imu: of the force, then of the angular
+                       // velocity
+    double drift;      // encoder: by which the offset grows, 1/s
+    double before[3];  // at the last call; imu: velocity of its point in the world, m/s; battery: energy, J
+    int64_t is_stuck;  // the reading stays as it is; an encoder sees nothing move
+    int64_t tick;      // of the last sample
 } usi_sensor_state;
 
 typedef struct usi_sense_input {
-    const double *q, *v;
+    const double *q, *v, *battery_energy;
     int64_t tick;
     double time;  // s since the last call; 0: the state was set, and an imu feels no more than gravity
 } usi_sense_input;
@@ -36,5 +38,7 @@ void usi_sense_one(const us_model *m, const usi_sense_input *in, int32_t i, usi_
 void usi_sense_encoder(const usi_sensor *k, const usi_sense_input *in, usi_sensor_state *s, double *reading);
 void usi_sense_imu(const us_model *m, const usi_sensor *k, const usi_sense_input *in, usi_sensor_state *s,
                    double *reading);
+void usi_sense_battery(const us_model *m, const usi_sensor *k, const usi_sense_input *in, usi_sensor_state *s,
+                       double *reading);
 
 #endif

@@ -15,6 +15,7 @@ us_status us_sim_set_drive(us_sim *s, us_drive drive, double position, double ve
     usi_state *state = state_to_change(s);
     state->drive_position[drive.i] = position;
     state->drive_velocity[drive.i] = velocity;
+    usi_report_input(s, &(usi_input){USI_INPUT_DRIVE, drive.i, 0, 2, (double[]){position, velocity}});
     return US_OK;
 }
 
@@ -22,6 +23,7 @@ us_status us_sim_set_drive_torque(us_sim *s, us_drive drive, double torque) {
     if (!s || drive.i < 0 || drive.i >= s->model->n_drive) return US_ERR_ARG;
     if (!isfinite(torque)) return US_ERR_VALUE;
     state_to_change(s)->drive_torque[drive.i] = torque;
+    usi_report_input(s, &(usi_input){USI_INPUT_TORQUE, drive.i, 0, 1, &torque});
     return US_OK;
 }
 
@@ -40,6 +42,8 @@ us_status us_sim_apply_wrench(us_sim *s, us_body body, us_wrench wrench) {
     }
     at->wrench.n = us_vec3_add(at->wrench.n, wrench.n);
     at->wrench.f = us_vec3_add(at->wrench.f, wrench.f);
+    const double numbers[6] = {wrench.n.x, wrench.n.y, wrench.n.z, wrench.f.x, wrench.f.y, wrench.f.z};
+    usi_report_input(s, &(usi_input){USI_INPUT_WRENCH, body.i, 0, 6, numbers});
     return US_OK;
 }
 

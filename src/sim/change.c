@@ -463,7 +463,9 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     *sim = *fresh;
     *fresh = old;
     sim->profile = profile;
+    usi_sim_set_input_tap(sim, old.input_tap, old.input_context);
     us_sim_destroy(fresh);
+    usi_report_input(sim, &(usi_input){.kind = USI_INPUT_MODEL});
     return US_OK;
 }
 
@@ -487,16 +489,20 @@ static void forget_contacts(us_sim *s, int32_t tree) {
     c->n_anchor[0] = n_anchor;
 }
 
-void usi_sim_renew(us_sim *s, int32_t tree) {
-    const us_model *m = s->model;
+void usi_sim_restart(us_sim *s, int32_t tree) {
     s->has_last_step = false;
     forget_contacts(s, tree);
+    start_tree(s, tree);
+}
+
+void usi_sim_renew(us_sim *s, int32_t tree) {
+    const us_model *m = s->model;
     for (int32_t i = 0; i < m->n_friction; i++) {
         const usi_joint_law *law = &m->joint_law[m->friction[i]];
         bool is_stuck = usi_friction_now(law, s->now.blockage[i]).kp > 0;
         if (is_stuck && m->node[law->v].tree == tree) s->now.stuck[i] = s->now.q[law->q];
     }
-    start_tree(s, tree);
+    usi_sim_restart(s, tree);
 }
 
 us_status us_sim_set_joint(us_sim *s, us_joint joint, const double *q, const double *v) {
@@ -515,6 +521,8 @@ us_status us_sim_set_joint(us_sim *s, us_joint joint, const double *q, const dou
         if (!(n2 > 1e-12 && isfinite(n2))) return US_ERR_VALUE;
     }
     if (j->n_v == 0 || (!q && !v)) return US_OK;
+    // Before the change: q and v may lie in the state.
+    usi_report_joint(s, joint, q, v);
     double *to = s->now.q + j->first_q;
     if (q) {
         memmove(to, q, (size_t)j->n_q * sizeof(double));

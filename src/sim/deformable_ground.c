@@ -690,6 +690,7 @@ us_status us_sim_set_soil(us_sim *s, us_material material, const us_soil *soil, 
     us_soil copy = *soil;
     copy.reserved = 0;
     s->now.contact.soil[material.i] = copy;
+    usi_report_soil(s, material.i, soil);
     return US_OK;
 }
 
@@ -706,6 +707,7 @@ us_status us_sim_set_region(us_sim *s, int32_t region, us_material material) {
         material.i >= s->model->n_material)
         return US_ERR_ARG;
     s->now.contact.region[region] = material.i;
+    usi_report_input(s, &(usi_input){.kind = USI_INPUT_REGION, .index = region, .other = material.i});
     return US_OK;
 }
 

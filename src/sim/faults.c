@@ -9,6 +9,7 @@ us_status us_sim_set_drive_strength(us_sim *s, us_drive drive, double strength) 
     if (!s || !is_index(drive.i, s->model->n_drive)) return US_ERR_ARG;
     if (!(strength >= 0 && strength <= 1)) return US_ERR_VALUE;
     s->now.drive_strength[drive.i] = strength;
+    usi_report_input(s, &(usi_input){USI_INPUT_STRENGTH, drive.i, 0, 1, &strength});
     return US_OK;
 }
 
@@ -31,6 +32,7 @@ us_status us_sim_set_blockage(us_sim *s, us_joint joint, double blockage) {
         s->now.blockage[k] = blockage;
         if (!is_stuck || !was_stuck) s->now.stuck[k] = is_stuck ? s->now.q[law->q] : 0;
     }
+    usi_report_input(s, &(usi_input){USI_INPUT_BLOCKAGE, joint.i, 0, 1, &blockage});
     return US_OK;
 }
 
@@ -45,6 +47,11 @@ us_status us_sim_set_battery(us_sim *s, us_battery battery, double energy) {
     if (!s || !is_index(battery.i, s->model->n_battery)) return US_ERR_ARG;
     if (!(energy >= 0 && energy <= s->model->battery[battery.i].capacity)) return US_ERR_VALUE;
     s->now.battery_energy[battery.i] = energy;
+    for (int32_t i = 0; i < s->model->n_sensor; i++) {
+        const usi_sensor *k = &s->model->sensor[i];
+        if (k->kind == USI_SENSOR_BATTERY && k->battery == battery.i) usi_sim_sense_one(s, i);
+    }
+    usi_report_input(s, &(usi_input){USI_INPUT_BATTERY, battery.i, 0, 1, &energy});
     return US_OK;
 }
 

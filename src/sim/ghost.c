@@ -1,4 +1,4 @@
-// Ghosts: trees of a world that another process moves (host/split.c).
+// Ghosts: trees of a world that another process moves (split/split.c).
 //
 // Their numbers come from their owner from time to time; in between one that is still stays where it is and
 // costs the step next to nothing, and one that is awake goes on by itself. Which is which is no part of the
@@ -14,14 +14,6 @@ static int32_t end_q(const us_model *m, int32_t tree) {
 }
 static bool is_of(const us_model *m, int32_t drive, int32_t tree) {
     return m->drive[drive].v >= 0 && m->node[m->drive[drive].v].tree == tree;
-}
-
-usi_tree_size usi_sim_tree_size(const us_sim *s, int32_t tree) {
-    const us_model *m = s->model;
-    usi_tree_size n = {end_q(m, tree) - first_q(m, tree), m->tree[tree].end - m->tree[tree].first, 0};
-    for (int32_t i = 0; i < m->n_drive; i++)
-        n.n_drive += is_of(m, i, tree);
-    return n;
 }
 
 us_status usi_sim_allow_ghosts(us_sim *s) {
@@ -44,20 +36,66 @@ void usi_sim_mark_ghost(us_sim *s, int32_t tree, usi_ghost ghost) {
     s->ghost[tree] = (uint8_t)ghost;
     // The pairs that may touch are others now.
     if (s->contacts) s->contacts->collide.is_fat_valid = false;
-    if (before == USI_GHOST_STILL) usi_sim_renew(s, tree);
+    if (before == USI_GHOST_STILL) usi_sim_restart(s, tree);
 }
 
-void usi_sim_get_tree(const us_sim *s, int32_t tree, double *out_q, double *out_v, double *out_drive) {
+// Commands, fault and battery of a drive.
+enum { DRIVE_NUMBERS = 7 };
+
+static void get_drive(const us_sim *s, int32_t i, double *out) {
+    const int32_t battery = s->model->drive[i].battery;
+    out[0] = s->now.drive_position[i];
+    out[1] = s->now.drive_velocity[i];
+    out[2] = s->now.drive_torque[i];
+    out[3] = s->now.drive_limit_scale[i];
+    out[4] = s->now.drive_strength[i];
+    out[5] = battery >= 0 ? s->now.battery_energy[battery] : 0;
+    out[6] = battery >= 0 ? s->now.battery_on[battery] : 0;
+}
+
+static void put_drive(us_sim *s, int32_t i, const double *from) {
+    const int32_t battery = s->model->drive[i].battery;
+    s->now.drive_position[i] = from[0];
+    s->now.drive_velocity[i] = from[1];
+    s->now.drive_torque[i] = from[2];
+    s->now.drive_limit_scale[i] = from[3];
+    s->now.drive_strength[i] = from[4];
+    if (battery < 0) return;
+    s->now.battery_energy[battery] = from[5];
+    s->now.battery_on[battery] = from[6];
+}
+
+// What a fault adds to dry friction, and where that holds the joint.
+enum { FRICTION_NUMBERS = 2 };
+
+static bool has_friction(const us_model *m, int32_t i, int32_t tree) {
+    return m->node[m->joint_law[m->friction[i]].v].tree == tree;
+}
+
+usi_tree_size usi_sim_tree_size(const us_sim *s, int32_t tree) {
+    const us_model *m = s->model;
+    usi_tree_size n = {end_q(m, tree) - first_q(m, tree), m->tree[tree].end - m->tree[tree].first, 0};
+    for (int32_t i = 0; i < m->n_drive; i++)
+        n.n_actuation += is_of(m, i, tree) ? DRIVE_NUMBERS : 0;
+    for (int32_t i = 0; i < m->n_friction; i++)
+        n.n_actuation += has_friction(m, i, tree) ? FRICTION_NUMBERS : 0;
+    return n;
+}
+
+void usi_sim_get_tree(const us_sim *s, int32_t tree, double *out_q, double *out_v, double *out_actuation) {
     const us_model *m = s->model;
     usi_tree_size n = usi_sim_tree_size(s, tree);
     memcpy(out_q, s->now.q + first_q(m, tree), (size_t)n.n_q * sizeof(double));
     memcpy(out_v, s->now.v + m->tree[tree].first, (size_t)n.n_v * sizeof(double));
     for (int32_t i = 0; i < m->n_drive; i++) {
         if (!is_of(m, i, tree)) continue;
-        *out_drive++ = s->now.drive_position[i];
-        *out_drive++ = s->now.drive_velocity[i];
-        *out_drive++ = s->now.drive_torque[i];
-        *out_drive++ = s->now.drive_limit_scale[i];
+        get_drive(s, i, out_actuation);
+        out_actuation += DRIVE_NUMBERS;
+    }
+    for (int32_t i = 0; i < m->n_friction; i++) {
+        if (!has_friction(m, i, tree)) continue;
+        *out_actuation++ = s->now.blockage[i];
+        *out_actuation++ = s->now.stuck[i];
     }
 }
 
@@ -80,20 +118,39 @@ static bool has_rotations(const us_model *m, int32_t tree, const double *q) {
     return true;
 }
 
-bool usi_sim_put_tree(us_sim *s, int32_t tree, const double *q, const double *v, const double *drive) {
+// Strengths from 0 to 1, energies and blockages not negative.
+static bool is_actuation_valid(const us_model *m, int32_t tree, const double *x, int32_t n) {
+    if (!all_finite(x, n)) return false;
+    for (int32_t i = 0; i < m->n_drive; i++) {
+        if (!is_of(m, i, tree)) continue;
+        if (x[4] < 0 || x[4] > 1 || x[5] < 0) return false;
+        x += DRIVE_NUMBERS;
+    }
+    for (int32_t i = 0; i < m->n_friction; i++) {
+        if (!has_friction(m, i, tree)) continue;
+        if (x[0] < 0) return false;
+        x += FRICTION_NUMBERS;
+    }
+    return true;
+}
+
+bool usi_sim_put_tree(us_sim *s, int32_t tree, const double *q, const double *v, const double *actuation) {
     const us_model *m = s->model;
     usi_tree_size n = usi_sim_tree_size(s, tree);
-    if (!all_finite(q, n.n_q) || !all_finite(v, n.n_v) || !all_finite(drive, 4 * n.n_drive) ||
-        !has_rotations(m, tree, q))
+    if (!all_finite(q, n.n_q) || !all_finite(v, n.n_v) || !has_rotations(m, tree, q) ||
+        !is_actuation_valid(m, tree, actuation, n.n_actuation))
         return false;
     memcpy(s->now.q + first_q(m, tree), q, (size_t)n.n_q * sizeof(double));
     memcpy(s->now.v + m->tree[tree].first, v, (size_t)n.n_v * sizeof(double));
     for (int32_t i = 0; i < m->n_drive; i++) {
         if (!is_of(m, i, tree)) continue;
-        s->now.drive_position[i] = *drive++;
-        s->now.drive_velocity[i] = *drive++;
-        s->now.drive_torque[i] = *drive++;
-        s->now.drive_limit_scale[i] = *drive++;
+        put_drive(s, i, actuation);
+        actuation += DRIVE_NUMBERS;
+    }
+    for (int32_t i = 0; i < m->n_friction; i++) {
+        if (!has_friction(m, i, tree)) continue;
+        s->now.blockage[i] = *actuation++;
+        s->now.stuck[i] = *actuation++;
     }
     usi_sim_sense_tree(s, tree);
     return true;

@@ -126,6 +126,8 @@ us_status us_sim_set_pair(us_sim *s, us_material a, us_material b, const us_pair
     if (!(v->assumed_mass > 0) || !(v->reference_speed > 0)) return US_ERR_VALUE;
     int32_t n = s->model->n_material;
     s->now.contact.pair[a.i * n + b.i] = s->now.contact.pair[b.i * n + a.i] = *v;
+    const int32_t n_number = sizeof *v / sizeof(double);
+    usi_report_input(s, &(usi_input){USI_INPUT_PAIR, a.i, b.i, n_number, (const double *)v});
     return US_OK;
 }
 
@@ -172,6 +174,7 @@ us_status us_sim_set_state(us_sim *s, const double *q, const double *v) {
     if (!usi_accelerate_first(s, s->now.a)) memset(s->now.a, 0, (size_t)m->n_pad * sizeof(double));
     memcpy(s->now.a_before, s->now.a, (size_t)m->n_pad * sizeof(double));
     s->now.substep[0] = 0;
+    usi_report_input(s, &(usi_input){.kind = USI_INPUT_STATE});
     return US_OK;
 }
 

@@ -15,7 +15,8 @@ static int64_t pair_of(const usi_touch *t) {
 }
 
 static bool is_same_touch(const usi_touch *a, const usi_touch *b) {
-    return a->geom_a == b->geom_a && a->geom_b == b->geom_b && (a->n > 0) == (b->n > 0);
+    const int32_t differs = (a->geom_a ^ b->geom_a) | (a->geom_b ^ b->geom_b);
+    return !differs && a->n > 0 && b->n > 0;
 }
 
 static us_contact_event event_of(const us_model *m, const usi_touch *t, bool is_begin) {
@@ -44,27 +45,26 @@ void usi_find_contact_events(us_sim *s) {
     const usi_contact_state *now = &s->now.contact, *before = &s->next.contact;
     s->n_event = 0;
     if (!s->event) return;
-    int32_t i = 0, k = 0;
+    const usi_touch *a = now->touch, *const a_end = a + now->n_touch[0];
+    const usi_touch *b = before->touch, *const b_end = b + before->n_touch[0];
     for (;;) {
         // Nearly all pairs are those of the step before.
-        while (i < now->n_touch[0] && k < before->n_touch[0] &&
-               is_same_touch(&now->touch[i], &before->touch[k])) {
-            i++;
-            k++;
+        while (a < a_end && b < b_end && is_same_touch(a, b)) {
+            a++;
+            b++;
         }
         // Touches without points are none.
-        while (i < now->n_touch[0] && now->touch[i].n == 0)
-            i++;
-        while (k < before->n_touch[0] && before->touch[k].n == 0)
-            k++;
-        bool has_now = i < now->n_touch[0], has_before = k < before->n_touch[0];
-        if (!has_now && !has_before) return;
-        int64_t a = has_now ? pair_of(&now->touch[i]) : INT64_MAX,
-                b = has_before ? pair_of(&before->touch[k]) : INT64_MAX;
-        if (a < b) add_event(s, &now->touch[i], before, true);
-        if (b < a) add_event(s, &before->touch[k], now, false);
-        i += a <= b;
-        k += b <= a;
+        while (a < a_end && a->n == 0)
+            a++;
+        while (b < b_end && b->n == 0)
+            b++;
+        if (a == a_end && b == b_end) return;
+        const int64_t pair_a = a < a_end ? pair_of(a) : INT64_MAX,
+                      pair_b = b < b_end ? pair_of(b) : INT64_MAX;
+        if (pair_a < pair_b) add_event(s, a, before, true);
+        if (pair_b < pair_a) add_event(s, b, now, false);
+        a += pair_a <= pair_b;
+        b += pair_b <= pair_a;
     }
 }
 

@@ -4,14 +4,15 @@
 // acts on them from elsewhere,
 //
 //     W = sum over bodies b beyond the joint of ( I_b A_b + V_b x* I_b V_b  -  weight  -  contacts  -
-//     wrenches )
+//     closures  -  wrenches )
 //
 // with the mean acceleration of the step. Drives, springs, friction and limits act between parent and child
 // and need not be known: they are in W. Position and velocity are those at which the step's equation of
 // motion holds: the start of the step for trees that the contact solve has moved and for Euler's method, the
 // middle of the step for the others; so a floating tree's own joint gets 0 to rounding.
 //
-// Contact impulses are in the blocks that the last step's solve has left in the scratch.
+// Contact impulses are in the blocks that the last step's solve has left in the scratch; what loops gave is
+// there too (closure.c).
 #include <math.h>
 
 #include "sim/sim.h"
@@ -25,16 +26,6 @@ static bool is_beyond(const us_model *m, int32_t body, int32_t joint) {
     while (body >= 0 && m->body[body].joint >= 0) {
         if (m->body[body].joint == joint) return true;
         body = m->joint[m->body[body].joint].parent;
-    }
-    return false;
-}
-
-static bool has_loop(const us_model *m, int32_t tree) {
-    for (int32_t i = 0; i < m->n_loop; i++) {
-        const usi_loop *l = &m->loop[i];
-        if ((l->node_a >= 0 && m->node[l->node_a].tree == tree) ||
-            (l->node_b >= 0 && m->node[l->node_b].tree == tree))
-            return true;
     }
     return false;
 }
@@ -144,15 +135,38 @@ static us_wrench contacts_beyond(const us_sim *s, int32_t joint, us_vec3 p) {
     return sum;
 }
 
+// Where a loop is closed, m, in W.
+static us_vec3 point_of_loop(const us_sim *s, const usi_loop *l) {
+    if (l->node_a < 0) return l->X_AC.p;
+    const usi_v4 O = s->dyn->origin[s->model->node[l->node_a].tree];
+    return us_pose_point(usi_link_pose(&s->dyn->link[l->node_a], O), l->X_AC.p);
+}
+
+// What loops give to the bodies beyond a joint, about the point p.
+static us_wrench closures_beyond(const us_sim *s, int32_t joint, us_vec3 p) {
+    us_wrench sum = {{0, 0, 0}, {0, 0, 0}};
+    const us_model *m = s->model;
+    for (int32_t i = 0; i < m->n_loop; i++) {
+        const usi_loop *l = &m->loop[i];
+        const int sign = is_beyond(m, l->body_a, joint) - is_beyond(m, l->body_b, joint);
+        const us_wrench *w = &s->closure[i];
+        const us_vec3 arm = us_vec3_sub(point_of_loop(s, l), p);
+        const us_vec3 moment = us_vec3_add(w->n, us_vec3_cross(arm, w->f));
+        sum = add_wrench(sum, us_vec3_scale(sign, moment), us_vec3_scale(sign, w->f));
+    }
+    return sum;
+}
+
+static const us_wrench NONE = {{NAN, NAN, NAN}, {NAN, NAN, NAN}};
+
+us_wrench us_sim_get_loop_reaction(const us_sim *s, int32_t loop) {
+    return s && s->has_last_step && loop >= 0 && loop < s->model->n_loop ? s->closure[loop] : NONE;
+}
+
 us_wrench us_sim_get_joint_reaction(const us_sim *s, us_joint joint) {
-    const us_wrench none = {{NAN, NAN, NAN}, {NAN, NAN, NAN}};
-    if (!s || !s->has_last_step || joint.i < 0 || joint.i >= s->model->n_joint) return none;
+    if (!s || !s->has_last_step || joint.i < 0 || joint.i >= s->model->n_joint) return NONE;
     const us_model *m = s->model;
     const int32_t child = m->joint[joint.i].child;
-    for (int32_t b = 0; b < m->n_body && m->n_loop > 0; b++) {
-        const int32_t node = m->body[b].node;
-        if (node >= 0 && is_beyond(m, b, joint.i) && has_loop(m, m->node[node].tree)) return none;
-    }
     find_motion(s);
     const us_vec3 p = motion_of(s, child).X_WB.p;
     us_wrench sum = {{0, 0, 0}, {0, 0, 0}};
@@ -161,6 +175,7 @@ us_wrench us_sim_get_joint_reaction(const us_sim *s, us_joint joint) {
         us_wrench need = need_of(s, b, p);
         sum = add_wrench(sum, need.n, need.f);
     }
-    us_wrench given = contacts_beyond(s, joint.i, p);
-    return add_wrench(sum, us_vec3_scale(-1, given.n), us_vec3_scale(-1, given.f));
+    const us_wrench contacts = contacts_beyond(s, joint.i, p), closures = closures_beyond(s, joint.i, p);
+    sum = add_wrench(sum, us_vec3_scale(-1, contacts.n), us_vec3_scale(-1, contacts.f));
+    return add_wrench(sum, us_vec3_scale(-1, closures.n), us_vec3_scale(-1, closures.f));
 }

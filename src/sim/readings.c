@@ -5,7 +5,8 @@
 #include "sim/sim.h"
 
 static usi_sense_input input_of(const us_sim *s) {
-    return (usi_sense_input){.q = s->now.q, .v = s->now.v, .tick = s->now.tick[0]};
+    return (usi_sense_input){
+        .q = s->now.q, .v = s->now.v, .battery_energy = s->now.battery_energy, .tick = s->now.tick[0]};
 }
 
 void usi_sim_sense(us_sim *s) {
@@ -22,6 +23,7 @@ void usi_sim_sense_tree(us_sim *s, int32_t tree) {
     const us_model *m = s->model;
     for (int32_t i = 0; i < m->n_sensor; i++) {
         const usi_sensor *k = &m->sensor[i];
+        if (k->kind == USI_SENSOR_BATTERY) continue;
         int32_t node = k->kind == USI_SENSOR_ENCODER ? k->v : m->body[k->body].node;
         if (node >= 0 && m->node[node].tree == tree) usi_sim_sense_one(s, i);
     }
@@ -51,7 +53,7 @@ void usi_sim_carry_sensors(const us_sim *from, us_sim *to) {
         for (int32_t k = 0; was && k < r->n_sensor; k++) {
             int32_t sensor = r->first_sensor + k, old = find_sensor(o, was, k, &m->sensor[sensor]);
             if (old < 0) continue;
-            size_t n = m->sensor[sensor].kind == USI_SENSOR_ENCODER ? 2 : 10;
+            size_t n = (size_t)m->sensor[sensor].n_reading;
             to->now.sensor[sensor] = from->now.sensor[old];
             memcpy(to->now.reading + m->sensor[sensor].reading, usi_sim_reading(from, old),
                    n * sizeof(double));

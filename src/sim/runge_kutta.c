@@ -80,6 +80,7 @@ static bool runge_kutta(us_sim *s, const tableau *T, double h, const double *q0,
         double *accel = s->accel + (size_t)i * n;
         memset(accel, 0, n * sizeof *accel);
         if (!usi_accelerate_explicit(s, s->mid_q, s->mid_v, command, accel)) return false;
+        usi_closures_add(s, T->b[i] * h / m->step);
         displacement_rate(m, s->displacement, s->mid_q, s->mid_v, s->rate + (size_t)i * n);
     }
     for (size_t k = 0; k < n; k++) {
@@ -137,6 +138,7 @@ us_status usi_step_adaptive(us_sim *s, const us_command *command) {
     memcpy(s->sub_q, s->now.q, bytes_q);
     memcpy(s->sub_v, s->now.v, bytes_v);
     for (int32_t n = 0; left > 1e-12 * m->step; n++) {
+        if (m->n_loop > 0) memcpy(s->closure_before, s->closure, (size_t)m->n_loop * sizeof *s->closure);
         // A last piece that would be tiny is shared between the last two sub-steps.
         double use = h >= left ? left : 2 * h > left ? 0.5 * left : h;
         if (!runge_kutta(s, &DOPRI5, use, s->sub_q, s->sub_v, command, s->trial_q, s->trial_v))
@@ -149,11 +151,15 @@ us_status usi_step_adaptive(us_sim *s, const us_command *command) {
             left -= use;
             memcpy(s->sub_q, s->trial_q, bytes_q);
             memcpy(s->sub_v, s->trial_v, bytes_v);
-            if (m->n_row > 0) usi_project(s->dyn, s->sub_q, s->sub_v, 3);
+            if (m->n_row > 0) {
+                usi_project(s->dyn, s->sub_q, s->sub_v, 3);
+                usi_closures_add_projection(s);
+            }
             // A sub-step that was cut by the tick's end says nothing against the longer one.
             if (use * factor > h || use >= h) h = use * factor;
         } else {
             h = use * factor;
+            if (m->n_loop > 0) memcpy(s->closure, s->closure_before, (size_t)m->n_loop * sizeof *s->closure);
         }
         if (h > 1e-10 * m->step && n < MAX_SUBSTEPS) continue;
         memcpy(s->next.v, s->trial_v, bytes_v);  // for the diagnosis: which joint it was

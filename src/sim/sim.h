@@ -51,23 +51,59 @@ typedef struct usi_state {
 enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
 
 // X(type, name, count, unit, about)
-#define USI_SCRATCH_FIELDS(X)                                                                        \
-    X(double, mid_q, n_q_pad, "rad, m", "positions at a stage")                                      \
-    X(double, mid_v, n_pad, "rad/s", "velocities at a stage")                                        \
-    X(double, displacement, n_pad, "rad", "displacement from the step's start")                      \
-    X(double, rate, USI_STAGES *n_pad, "rad/s", "rates of the displacement at each stage")           \
-    X(double, accel, USI_STAGES *n_pad, "rad/s2", "accelerations at each stage")                     \
-    X(double, sub_q, n_q_pad, "rad, m", "positions at the start of a sub-step")                      \
-    X(double, sub_v, n_pad, "rad/s", "velocities at the start of a sub-step")                        \
-    X(double, trial_q, n_q_pad, "rad, m", "positions at the end of a sub-step on trial")             \
-    X(double, trial_v, n_pad, "rad/s", "velocities at the end of a sub-step on trial")               \
-    X(usi_joint_row, row, max_joint_row, "", "what acts on the joints in this step")                 \
-    X(int32_t, row_start, n_actuated + 1, "", "where the rows of each actuated tree begin")          \
-    X(double, torque, max_joint_row, "N m, N", "torque of each row without bounds and acceleration") \
-    X(int8_t, bound, max_joint_row, "", "which bound a row is on: -1 low, 0 none, 1 high")           \
-    X(double, end_q, n_q_pad, "rad, m", "positions of touched trees at the end of the step")         \
-    X(double, end_v, n_pad, "rad/s", "and their velocities")                                         \
-    X(us_wrench, wrench, n_body, "N m, N", "command and applied wrenches of the step, with has_wrench")
+#define USI_SCRATCH_FIELDS(X)                                                                           \
+    X(double, mid_q, n_q_pad, "rad, m", "positions at a stage")                                         \
+    X(double, mid_v, n_pad, "rad/s", "velocities at a stage")                                           \
+    X(double, displacement, n_pad, "rad", "displacement from the step's start")                         \
+    X(double, rate, USI_STAGES *n_pad, "rad/s", "rates of the displacement at each stage")              \
+    X(double, accel, USI_STAGES *n_pad, "rad/s2", "accelerations at each stage")                        \
+    X(double, sub_q, n_q_pad, "rad, m", "positions at the start of a sub-step")                         \
+    X(double, sub_v, n_pad, "rad/s", "velocities at the start of a sub-step")                           \
+    X(double, trial_q, n_q_pad, "rad, m", "positions at the end of a sub-step on trial")                \
+    X(double, trial_v, n_pad, "rad/s", "velocities at the end of a sub-step on trial")                  \
+    X(usi_joint_row, row, max_joint_row, "", "what acts on the joints in this step")                    \
+    X(int32_t, row_start, n_actuated + 1, "", "where the rows of each actuated tree begin")             \
+    X(double, torque, max_joint_row, "N m, N", "torque of each row without bounds and acceleration")    \
+    X(int8_t, bound, max_joint_row, "", "which bound a row is on: -1 low, 0 none, 1 high")              \
+    X(double, end_q, n_q_pad, "rad, m", "positions of touched trees at the end of the step")            \
+    X(double, end_v, n_pad, "rad/s", "and their velocities")                                            \
+    X(us_wrench, wrench, n_body, "N m, N", "command and applied wrenches of the step, with has_wrench") \
+    X(us_wrench, closure, n_loop, "N m, N", "what loops gave to their first link, about their point")   \
+    X(us_wrench, closure_before, n_loop, "N m, N", "the same before a sub-step on trial")
+
+// Inputs by calls (input.c). X(kind, name): numbers that can be recorded; the last two are a state and a
+// model as a whole, which cannot.
+#define USI_INPUT_LIST(X)             \
+    X(USI_INPUT_DRIVE, "drive")       \
+    X(USI_INPUT_TORQUE, "torque")     \
+    X(USI_INPUT_WRENCH, "wrench")     \
+    X(USI_INPUT_STRENGTH, "strength") \
+    X(USI_INPUT_BLOCKAGE, "blockage") \
+    X(USI_INPUT_BATTERY, "battery")   \
+    X(USI_INPUT_JOINT, "joint")       \
+    X(USI_INPUT_PAIR, "pair")         \
+    X(USI_INPUT_SOIL, "soil")         \
+    X(USI_INPUT_REGION, "region")     \
+    X(USI_INPUT_STATE, "state")       \
+    X(USI_INPUT_MODEL, "model")
+
+typedef enum usi_input_kind {
+#define USI_INPUT_ENUM(kind, name) kind,
+    USI_INPUT_LIST(USI_INPUT_ENUM)
+#undef USI_INPUT_ENUM
+        USI_INPUT_COUNT
+} usi_input_kind;
+
+enum { USI_INPUT_NUMBERS = 64 };  // more than any has
+typedef struct usi_input {
+    usi_input_kind kind;
+    int32_t index;  // of the drive, body, joint, battery, material or region
+    int32_t other;  // pair: the other material; region: its material; soil: us_soil_lateral; joint: 1 with
+                    // positions, 2 with velocities, 3 with both
+    int32_t n;
+    const double *number;
+} usi_input;
+typedef void usi_input_tap(void *context, const usi_input *input);
 
 struct us_sim {
     const us_model *model;
@@ -92,14 +128,27 @@ struct us_sim {
     bool back_buffer_is_one_step_old;  // next's states of parts are those that now's came from, one step ago:
                                        // us_plugin.carry
     bool is_stepping;                  // plug-ins run: inputs go to next
-    bool has_last_step;       // next and the scratch are as the last step left them: query_reaction.c
-    bool has_wrench;          // the step had wrenches: `wrench`
-    us_contact_event *event;  // 2 max_contact; NULL: no shape can collide
-    int32_t n_event;          // of the last step
+    bool has_last_step;        // next and the scratch are as the last step left them: query_reaction.c
+    bool has_wrench;           // the step had wrenches: `wrench`
+    us_contact_event *event;   // 2 max_contact; NULL: no shape can collide
+    int32_t n_event;           // of the last step
+    usi_input_tap *input_tap;  // NULL: none
+    void *input_context;
     bool enable_profile;
     us_profile profile;
     us_error error;
 };
+
+// input.c. The tap gets what calls change between steps; NULL: nobody gets it.
+void usi_sim_set_input_tap(us_sim *s, usi_input_tap *tap, void *context);
+void usi_report_input(const us_sim *s, const usi_input *input);
+void usi_report_joint(const us_sim *s, us_joint joint, const double *q, const double *v);
+void usi_report_soil(const us_sim *s, int32_t material, const us_soil *soil);
+// The same change again, in a sim of the same model. The status of the call; US_ERR_ARG for numbers that do
+// not fit, and for a whole state or model.
+us_status usi_sim_apply_input(us_sim *s, const usi_input *input);
+const char *usi_input_name(usi_input_kind kind);
+bool usi_input_find(const char *name, usi_input_kind *out_kind);
 
 // deformable_ground.c: beds of soil. Memory for them; all untouched; after a good step what stood in them;
 // what a snapshot has of them (`to` NULL: the length alone) and back (false: it does not fit, and nothing has
@@ -198,6 +247,13 @@ bool usi_has_root_torque(const usi_tree *tree, const us_command *command);
 void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_order);
 void usi_step_free_trees(us_sim *s, const us_command *command);
 
+// closure.c: what loops give in a step. All 0 but for what the contact solve gave; then what the last
+// evaluation of the forward dynamics gave, which holds for a share `weight` of the step; then the impulses of
+// the last projection. All of them read the kinematics and the row forces that these have left in dyn.
+void usi_closures_start(us_sim *s);
+void usi_closures_add(us_sim *s, double weight);
+void usi_closures_add_projection(us_sim *s);
+
 // apply.c: the step's command, applied wrenches included. The wrench array it points at is scratch.
 us_command usi_take_applied(us_sim *s, const us_command *command);
 // query_event.c: after now and next have changed places.
@@ -234,24 +290,28 @@ void usi_start_plugins(us_sim *s);
 // A tree was set to other positions: what touched it is forgotten, friction holds its joints where they are,
 // and the next step begins afresh there.
 void usi_sim_renew(us_sim *s, int32_t tree);
+// The same where friction holds its joints already as it should.
+void usi_sim_restart(us_sim *s, int32_t tree);
 // How a floating robot stands with its base at x, y and a heading (rad): `q` (n_q) has its driven joints as
 // they shall be, and gets its root and its joints without a drive as they come to rest on the ground. The sim
 // is unchanged. US_ERR_TREE for what does not float, US_ERR_VALUE where it cannot stand. Allocates. Cost:
 // tens to hundreds of steps of the world.
 us_status usi_sim_settle(us_sim *s, us_body base, const double pose[3], double *q, us_error *err);
 // ghost.c: one world in several processes. A tree's numbers as they go from its owner to the others:
-// positions, velocities, and of each of its drives the commands position, velocity, torque, share.
+// positions, velocities, and what its joint rows are made of: of each drive position, velocity, torque, limit
+// scale, strength, energy of its battery, 1 while that is connected (no battery: 0, 0); then of each
+// coordinate with dry friction the blockage and where it sticks.
 typedef struct usi_tree_size {
-    int32_t n_q, n_v, n_drive;
+    int32_t n_q, n_v, n_actuation;
 } usi_tree_size;
 usi_tree_size usi_sim_tree_size(const us_sim *s, int32_t tree);
 // Room for marks; all trees are then our own. US_ERR_MEMORY.
 us_status usi_sim_allow_ghosts(us_sim *s);
-// From the next step on. One that wakes up has no contacts yet and sticks nowhere.
+// From the next step on. One that wakes up has no contacts yet.
 void usi_sim_mark_ghost(us_sim *s, int32_t tree, usi_ghost ghost);
-void usi_sim_get_tree(const us_sim *s, int32_t tree, double *out_q, double *out_v, double *out_drive);
+void usi_sim_get_tree(const us_sim *s, int32_t tree, double *out_q, double *out_v, double *out_actuation);
 // False, and nothing has changed, when a number is not finite or a quaternion is none.
-bool usi_sim_put_tree(us_sim *s, int32_t tree, const double *q, const double *v, const double *drive);
+bool usi_sim_put_tree(us_sim *s, int32_t tree, const double *q, const double *v, const double *actuation);
 void usi_sim_set_tick(us_sim *s, int64_t tick);
 
 // Sets sim->error, names the joint where it began, and returns US_ERR_DIVERGED.

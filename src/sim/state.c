@@ -28,7 +28,7 @@ int32_t usi_state_fields(const us_model *m, size_t n_plugin_byte, usi_field *out
 static int32_t scratch_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
     const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad,
                  max_joint_row = (size_t)m->max_joint_row, n_actuated = (size_t)m->n_actuated,
-                 n_body = (size_t)m->n_body;
+                 n_body = (size_t)m->n_body, n_loop = (size_t)m->n_loop;
     size_t size = 0;
     int32_t n = 0;
     USI_SCRATCH_FIELDS(USI_FIELD_ROW)
@@ -183,8 +183,10 @@ void us_sim_destroy(us_sim *s) {
 
 us_status us_sim_reset(us_sim *s) {
     us_status status = s ? start(s, NULL) : US_ERR_ARG;
-    if (!status) usi_start_plugins(s);
-    return status;
+    if (status) return status;
+    usi_start_plugins(s);
+    usi_report_input(s, &(usi_input){.kind = USI_INPUT_STATE});
+    return US_OK;
 }
 
 void us_sim_poison(us_sim *s) {
@@ -315,6 +317,7 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
         if (bytes) memcpy((char *)s->now.block + f[i].offset, from, bytes);
         from += bytes;
     }
+    usi_report_input(s, &(usi_input){.kind = USI_INPUT_STATE});
     return US_OK;
 }
 

@@ -9,6 +9,7 @@
 
 // Free bodies and touched trees alone need no integrator: their own stages say all.
 static us_status integrate(us_sim *s, const us_command *c) {
+    usi_closures_start(s);
     usi_choose_runs(s, c);
     if (s->dyn->n_run == 0 && (s->model->n_row == 0 || s->dyn->ignores_rows)) {
         usi_step_free_bodies(s, c, s->model->integrator != US_INTEGRATOR_EULER);
@@ -31,6 +32,7 @@ static us_status integrate(us_sim *s, const us_command *c) {
 static us_status constrain(us_sim *s) {
     if (s->model->n_row == 0 || (s->dyn->ignores_rows && s->model->n_loop == 0)) return US_OK;
     double error = usi_project(s->dyn, s->next.q, s->next.v, 3);
+    usi_closures_add_projection(s);
     // So of trees that touch: what becomes of one robot must not depend on whether another one, with which it
     // has nothing to do, is in the air.
     if (s->model->n_loop == 0) usi_take_touched(s);
@@ -69,7 +71,7 @@ static us_status commit(us_sim *s) {
 }
 
 static void sense(us_sim *s) {
-    const usi_sense_input in = {s->now.q, s->now.v, s->now.tick[0], s->model->step};
+    const usi_sense_input in = {s->now.q, s->now.v, s->now.battery_energy, s->now.tick[0], s->model->step};
     usi_sense(s->model, &in, s->now.sensor, s->now.reading);
 }
 
@@ -148,5 +150,6 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
     lap(&watch, US_STAGE_SENSE);
 
     if (!status && watch.is_on) add_laps(s, &watch);
+    if (!status) usi_report_input(s, &(usi_input){.kind = USI_INPUT_STATE});
     return status;
 }

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text_value.h"
+#include "spec/publication.h"
 #include "spec/spec.h"
 #include "spec/xml.h"
 
@@ -64,8 +66,18 @@ us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_wor
                         usi_fault_component_title(words->part), words->name);
 }
 
-us_status usi_fault_check(const us_spec *spec, int32_t group, const char *what, usi_fault_words *out_words,
-                          us_error *err) {
+// The unit "imu" is always there, unless the robot has no root to carry it.
+static us_status check_imu(const us_network_def *robot, const char *name, us_error *err) {
+    if (strcmp(name, "imu") == 0 || usi_find_sensor_def(robot, name)) return US_OK;
+    const char *known[USI_SENSOR_LIMIT + 1] = {"imu"};
+    int32_t n = 1;
+    for (int32_t i = 0; i < robot->n_sensor && i < USI_SENSOR_LIMIT; i++)
+        known[n++] = robot->sensors[i].name;
+    return usi_fail_unknown("inertial sensor", name, known, n, err);
+}
+
+us_status usi_fault_check(const us_spec *spec, const us_network_def *robot, const char *what,
+                          usi_fault_words *out_words, us_error *err) {
     char text[USI_FAULT_TEXT];
     int32_t joint = -1, drive = -1;
     if (strlen(what) >= sizeof text)
@@ -73,7 +85,8 @@ us_status usi_fault_check(const us_spec *spec, int32_t group, const char *what, 
                             USI_FAULT_TEXT);
     snprintf(text, sizeof text, "%s", what);
     us_status status = usi_fault_parse(text, out_words, err);
-    if (!status) status = usi_fault_find(spec, group, out_words, &joint, &drive, err);
+    if (!status) status = usi_fault_find(spec, robot->group, out_words, &joint, &drive, err);
+    if (!status && out_words->part == USI_COMPONENT_IMU) status = check_imu(robot, out_words->name, err);
     out_words->name = "";  // it pointed into this function's copy
     return status;
 }

@@ -9,9 +9,9 @@
 // such motor or encoder; the error names those it has.
 us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_words *words, int32_t *out_joint,
                          int32_t *out_drive, us_error *err);
-// Checks a fault of a script: parsed and found, nothing is kept.
-us_status usi_fault_check(const us_spec *spec, int32_t group, const char *what, usi_fault_words *out_words,
-                          us_error *err);
+// Checks a fault of a robot's script: parsed and found, nothing is kept.
+us_status usi_fault_check(const us_spec *spec, const us_network_def *robot, const char *what,
+                          usi_fault_words *out_words, us_error *err);
 
 // ---------------------------------------------------------------- when (fault_condition.c)
 

@@ -10,14 +10,8 @@
 #include <string.h>
 
 #include "spec/fault_target.h"
+#include "spec/publication.h"
 #include "spec/spec.h"
-
-const char *us_topic_kind_name(us_topic_kind kind) {
-#define TOPIC_NAME(code, name, rate) name,
-    static const char *const names[] = {US_TOPIC_LIST(TOPIC_NAME)};
-#undef TOPIC_NAME
-    return (unsigned)kind < (unsigned)US_TOPIC_COUNT ? names[kind] : "?";
-}
 
 const char *us_locomotion_name(us_locomotion kind) {
     static const char *const names[] = {"none", "skid", "ackermann", "all-wheel", "tripod"};
@@ -34,9 +28,6 @@ us_network_def us_network_def_default(void) {
     d.step_height = 0.05;
     d.step_time = 1;
     d.duty = 0.6;
-#define TOPIC_RATE(code, name, hertz) d.rate[code] = (hertz);
-    US_TOPIC_LIST(TOPIC_RATE)
-#undef TOPIC_RATE
     return d;
 }
 
@@ -109,7 +100,10 @@ static us_status check_arrays(const us_network_def *d) {
         return US_ERR_ARG;
     if (d->uplink.n_outage > USI_OUTAGE_LIMIT || d->downlink.n_outage > USI_OUTAGE_LIMIT) return US_ERR_LIMIT;
     if (d->n_fault < 0 || (d->n_fault && !d->faults)) return US_ERR_ARG;
-    if (d->n_fault > USI_SCRIPT_LIMIT) return US_ERR_LIMIT;
+    if (d->n_sensor < 0 || (d->n_sensor && !d->sensors)) return US_ERR_ARG;
+    if (d->n_topic < 0 || (d->n_topic && !d->topics)) return US_ERR_ARG;
+    if (d->n_fault > USI_SCRIPT_LIMIT || d->n_sensor > USI_SENSOR_LIMIT || d->n_topic > USI_TOPIC_LIMIT)
+        return US_ERR_LIMIT;
     if ((d->n_wheel && !d->wheels) || (d->n_leg && !d->legs) || (d->n_motor && !d->motors)) return US_ERR_ARG;
     if ((d->uplink.n_outage && !d->uplink.outages) || (d->downlink.n_outage && !d->downlink.outages))
         return US_ERR_ARG;
@@ -121,9 +115,6 @@ static us_status check_numbers(const us_network_def *d) {
                            d->battery_capacity, d->battery_idle, d->battery_voltage, d->motor_rate};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
         if (!is_at_least_0(rest[i])) return US_ERR_VALUE;
-    }
-    for (int i = 0; i < US_TOPIC_COUNT; i++) {
-        if (!is_at_least_0(d->rate[i])) return US_ERR_VALUE;
     }
     if (d->battery_capacity > 0 && d->battery_voltage == 0) return US_ERR_VALUE;
     if (!is_at_least_0(d->body_height) || !is_at_least_0(d->stance) || !is_at_least_0(d->step_height))
@@ -177,26 +168,13 @@ bool usi_wheels_fit(us_locomotion kind, int32_t n_wheel, int32_t n_steer) {
     return n_wheel >= 2 && n_steer == n_wheel;
 }
 
-static bool is_good_pose(us_pose X) {
-    double n2 = X.q.w * X.q.w + X.q.x * X.q.x + X.q.y * X.q.y + X.q.z * X.q.z;
-    return fabs(n2 - 1) < 1e-6 && isfinite(X.p.x) && isfinite(X.p.y) && isfinite(X.p.z);
-}
-
 static us_status check_sensors(const us_spec *spec, const us_network_def *d) {
-    if (d->n_sensor < 0 || (d->n_sensor && !d->sensors)) return US_ERR_ARG;
-    if (d->n_sensor > USI_SENSOR_LIMIT) return US_ERR_LIMIT;
-    for (int32_t i = 0; i < d->n_sensor; i++) {
-        const us_sensor_def *s = &d->sensors[i];
-        const us_link_def *link = us_spec_view_link(spec, s->link);
-        if ((unsigned)s->kind >= (unsigned)US_SENSOR_COUNT || !link || link->group != d->group)
-            return US_ERR_ARG;
-        if (!is_at_least_0(s->rate) || !is_good_pose(s->X_BS)) return US_ERR_VALUE;
-        if (!s->name || !usi_is_ros_name(s->name, true) || strcmp(s->name, "imu") == 0) return US_ERR_NAME;
-        for (int32_t k = 0; k < i; k++) {
-            if (strcmp(d->sensors[k].name, s->name) == 0) return US_ERR_NAME;
-        }
-    }
-    return US_OK;
+    us_status status = US_OK;
+    for (int32_t i = 0; i < d->n_sensor && !status; i++)
+        status = usi_check_sensor(spec, d, i, NULL);
+    for (int32_t i = 0; i < d->n_topic && !status; i++)
+        status = usi_check_publication(d, i, NULL);
+    return status;
 }
 
 static us_status check_motors(const us_spec *spec, const us_network_def *d) {
@@ -228,7 +206,7 @@ static us_status check_faults(const us_spec *spec, const us_network_def *d) {
         if (!f->what || !is_at_least_0(f->at) || !is_at_least_0(f->duration)) return US_ERR_VALUE;
         if (f->name && usi_script_find(d->faults, i, f->name) >= 0) return US_ERR_NAME;
         if (f->after && usi_script_find(d->faults, i, f->after) < 0) return US_ERR_NAME;
-        us_status status = usi_fault_check(spec, d->group, f->what, &words, NULL);
+        us_status status = usi_fault_check(spec, d, f->what, &words, NULL);
         if (!status && f->when) status = usi_condition_read(spec, d, f->when, &condition, NULL);
         if (status) return status;
     }
@@ -306,7 +284,7 @@ static bool keep_array(usi_arena *arena, const void *from, int32_t n, size_t eac
 
 static bool keep_network(usi_arena *arena, us_network_def *d) {
     void *wheels = NULL, *legs = NULL, *motors = NULL, *up = NULL, *down = NULL, *faults = NULL,
-         *sensors = NULL;
+         *sensors = NULL, *topics = NULL;
     bool ok = keep_text(arena, &d->namespace_) && keep_text(arena, &d->frame_prefix) &&
               keep_text(arena, &d->node) && keep_text(arena, &d->base_frame) && keep_text(arena, &d->file);
     ok = ok && keep_array(arena, d->wheels, d->n_wheel, sizeof *d->wheels, &wheels);
@@ -316,8 +294,13 @@ static bool keep_network(usi_arena *arena, us_network_def *d) {
     ok = ok && keep_array(arena, d->downlink.outages, 2 * d->downlink.n_outage, sizeof(double), &down);
     ok = ok && keep_array(arena, d->faults, d->n_fault, sizeof *d->faults, &faults);
     ok = ok && keep_array(arena, d->sensors, d->n_sensor, sizeof *d->sensors, &sensors);
+    ok = ok && keep_array(arena, d->topics, d->n_topic, sizeof *d->topics, &topics);
     for (int32_t i = 0; i < d->n_sensor && ok; i++)
         ok = keep_text(arena, &((us_sensor_def *)sensors + i)->name);
+    for (int32_t i = 0; i < d->n_topic && ok; i++) {
+        us_publication_def *t = (us_publication_def *)topics + i;
+        ok = keep_text(arena, &t->source) && keep_text(arena, &t->name);
+    }
     for (int32_t i = 0; i < d->n_fault && ok; i++) {
         us_fault_def *f = (us_fault_def *)faults + i;
         ok = keep_text(arena, &f->name) && keep_text(arena, &f->after) && keep_text(arena, &f->when) &&
@@ -327,6 +310,7 @@ static bool keep_network(usi_arena *arena, us_network_def *d) {
     d->legs = legs;
     d->motors = motors;
     d->sensors = sensors;
+    d->topics = topics;
     d->faults = faults;
     d->uplink.outages = up;
     d->downlink.outages = down;
@@ -354,7 +338,7 @@ us_status usi_network_put(us_spec *spec, const us_network_def *def) {
     return US_OK;
 }
 
-us_status us_spec_set_network(us_spec *spec, const us_network_def *def) {
+us_status usi_network_set(us_spec *spec, const us_network_def *def, int32_t *out_topic, us_error *err) {
     if (!spec || !def || !us_spec_view_group(spec, def->group)) return US_ERR_ARG;
     us_network_def d = *def;
     open_texts texts;
@@ -367,7 +351,16 @@ us_status us_spec_set_network(us_spec *spec, const us_network_def *def) {
     if (!status) status = check_faults(spec, &d);
     if (!status) status = fill_in(spec, &d, &texts);
     if (!status) status = check_others(spec, &d);
+    if (!status && !usi_complete_publications(&spec->texts, &d)) status = US_ERR_MEMORY;
+    if (status) return status;
+    int32_t topic = -1;
+    status = usi_check_publications(spec, &d, &topic, err);
+    if (status && out_topic) *out_topic = topic - (d.n_topic - def->n_topic);
     return status ? status : usi_network_put(spec, &d);
+}
+
+us_status us_spec_set_network(us_spec *spec, const us_network_def *def) {
+    return usi_network_set(spec, def, NULL, NULL);
 }
 
 const us_network_def *us_spec_view_network(const us_spec *spec, int32_t group) {

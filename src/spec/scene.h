@@ -3,6 +3,7 @@
 #define USI_SPEC_SCENE_H
 
 #include "spec/xml.h"
+#include "understudy/network.h"
 #include "understudy/terrain.h"
 
 // ---- scene_value.c: numbers with units ----
@@ -180,6 +181,11 @@ us_status usi_scene_plugins(usi_reader *r, const xmlNode *root);  // scene_plugi
 // after its step.
 us_status usi_scene_network(usi_reader *r, const usi_scene_group *group);
 us_status usi_scene_clock_rate(usi_reader *r, const xmlNode *world, double *out);
+// scene_topic.c: into the definition, whose sensors are read before its topics; a rate of messages, at most
+// one in each step.
+us_status usi_scene_sensors(usi_reader *r, const usi_scene_group *group, us_network_def *d);
+us_status usi_scene_topics(usi_reader *r, const xmlNode *network, us_network_def *d);
+us_status usi_scene_rate(usi_reader *r, const xmlNode *node, const char *name, double *out);
 
 // Dimension of a position (USI_PLAIN for quaternions), velocity and effort of a joint's coordinate.
 usi_dimension usi_joint_dimension(us_joint_type type, int coordinate);

@@ -21,44 +21,11 @@ static us_status find_one(usi_reader *r, const xmlNode *robot, const char *name,
                     "there are two <%s> (the first in line %d)", name, (int)usi_xml_line(*out_node));
 }
 
-// A rate of messages: 0 or more, and nothing is sent twice in one step.
-static us_status read_rate(usi_reader *r, const xmlNode *node, const char *name, double *out) {
-    usi_look look = usi_look_at(node);
-    us_status status = usi_look_positive(r, &look, name, USI_FREQUENCY, false, out);
-    double step = us_spec_view_world(r->spec)->step;
-    // A rate of exactly one per step may come out a rounding above it.
-    if (status || !usi_xml_attr(node, name) || *out * step <= 1 + 1e-9) return status;
-    return usi_warn(r, node, "lower the rate, or the step of the <world>",
-                    "%s: %g Hz is more than one sample in each step of %g s: one is sent", name, *out, step);
-}
-
 us_status usi_scene_clock_rate(usi_reader *r, const xmlNode *world, double *out) {
-    return read_rate(r, world, "clock-rate", out);
+    return usi_scene_rate(r, world, "clock-rate", out);
 }
 
 // ---- <network> ----
-
-static us_status read_topics(usi_reader *r, const xmlNode *network, us_network_def *d) {
-    const xmlNode *seen[US_TOPIC_COUNT] = {NULL};
-    us_status status = US_OK;
-    for (const xmlNode *n = usi_xml_child(network, "topic"); n && !status; n = usi_xml_next(n, "topic")) {
-        const char *name = usi_xml_attr(n, "name");
-        int kind = 0;
-        while (kind < US_TOPIC_COUNT && strcmp(us_topic_kind_name((us_topic_kind)kind), name) != 0)
-            kind++;
-        // The schema knows the names and says which there are.
-        if (kind == US_TOPIC_COUNT)
-            return usi_fail(r, US_ERR_NAME, n, "see docs/scene-file.md", "there is no topic \"%.60s\"", name);
-        if (seen[kind]) {
-            return usi_fail(r, US_ERR_NAME, n, "keep one of the two",
-                            "the topic \"%s\" has a rate already in line %d", name,
-                            (int)usi_xml_line(seen[kind]));
-        }
-        seen[kind] = n;
-        status = read_rate(r, n, "rate", &d->rate[kind]);
-    }
-    return status;
-}
 
 static us_status read_outages(usi_reader *r, const xmlNode *node, us_link_model *l) {
     usi_dimension dimensions[USI_LIST_LIMIT];
@@ -173,7 +140,7 @@ static us_status read_network(usi_reader *r, const usi_scene_group *group, us_ne
     d->lets_go = booting && strcmp(booting, "free") == 0;
     if (!status) status = usi_look_positive(r, &look, "timeout", USI_TIME, false, &d->timeout);
     if (!status) status = read_names(r, group, node, d);
-    if (!status) status = read_topics(r, node, d);
+    if (!status) status = usi_scene_topics(r, node, d);
     if (!status) status = read_link(r, node, "uplink", &d->uplink);
     if (!status) status = read_link(r, node, "downlink", &d->downlink);
     if (!status) status = read_timing(r, node, &d->timing);
@@ -395,7 +362,7 @@ static us_status read_motors(usi_reader *r, const usi_scene_group *group, us_net
     us_status status = find_one(r, group->node, "motors", &node);
     if (status || !node) return status;
     status = usi_xml_int(r, node, "port", true, &d->motor_port);
-    if (!status) status = read_rate(r, node, "rate", &d->motor_rate);
+    if (!status) status = usi_scene_rate(r, node, "rate", &d->motor_rate);
     if (status) return status;
     if (d->motor_port < 0 || d->motor_port > 65535) {
         return usi_fail(r, US_ERR_VALUE, node,
@@ -454,7 +421,7 @@ static us_status read_fault(usi_reader *r, const xmlNode *node, const us_network
             usi_fail(r, US_ERR_SCHEMA, node, "write at=\"12.5 s\", when=\"odom.x &gt; 3\" or after=\"NAME\"",
                      "it is not said when it comes");
     if (!status)
-        status = fail_text(r, node, "what", usi_fault_check(r->spec, d->group, f->what, &words, &why), &why);
+        status = fail_text(r, node, "what", usi_fault_check(r->spec, d, f->what, &words, &why), &why);
     if (!status && f->when)
         status = fail_text(r, node, "when", usi_condition_read(r->spec, d, f->when, &condition, &why), &why);
     if (!status && f->duration > 0 && words.fault == USI_FAULT_NONE)
@@ -536,17 +503,31 @@ static us_status check_others(usi_reader *r, const usi_scene_group *group, const
     return US_OK;
 }
 
+// What is wrong with the topics taken together is said where one of them was written.
+static us_status set_network(usi_reader *r, const usi_scene_group *group, const us_network_def *d) {
+    us_error why = {0};
+    int32_t topic = -1;
+    us_status status = usi_network_set(r->spec, d, &topic, &why);
+    if (topic < 0) return usi_scene_added(r, group->node, status);
+    const xmlNode *network = usi_xml_child(group->node, "network");
+    const xmlNode *node = network ? usi_xml_child(network, "topic") : NULL;
+    for (; node && topic > 0; topic--)
+        node = usi_xml_next(node, "topic");
+    return usi_fail(r, status, node ? node : group->node, why.remedy, "%.300s", why.message);
+}
+
 us_status usi_scene_network(usi_reader *r, const usi_scene_group *group) {
     us_network_def d = us_network_def_default();
     d.group = group->index;
     d.file = usi_xml_file(group->node);
     d.line = usi_xml_line(group->node);
-    us_status status = read_network(r, group, &d);
+    us_status status = usi_scene_sensors(r, group, &d);
+    if (!status) status = read_network(r, group, &d);
     if (!status) status = read_locomotion(r, group, &d);
     if (!status) status = read_battery(r, group, &d);
     if (!status) status = read_motors(r, group, &d);
     if (!status) status = read_faults(r, group, &d);
     if (!status) status = name_after_robot(r, group, &d);
     if (!status) status = check_others(r, group, &d);
-    return status ? status : usi_scene_added(r, group->node, us_spec_set_network(r->spec, &d));
+    return status ? status : set_network(r, group, &d);
 }

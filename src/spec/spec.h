@@ -47,7 +47,6 @@ enum {
     USI_NETWORK_NAME_LIMIT = 100,  // bytes of a namespace, a node's name and a prefix of frames
     USI_OUTAGE_LIMIT = 32,         // outages of one direction of a link
     USI_SCRIPT_LIMIT = 64,         // faults that a scene has in store for one robot
-    USI_SENSOR_LIMIT = 32,         // sensors of one robot beside those that it has anyway
 };
 
 bool usi_is_ros_name(const char *text, bool allows_slash);
@@ -64,6 +63,9 @@ bool usi_wheels_fit(us_locomotion kind, int32_t n_wheel, int32_t n_steer);
 int32_t usi_script_find(const us_fault_def *faults, int32_t n, const char *name);
 // The link of a group that hangs on no other link of it, or -1.
 int32_t usi_group_root(const us_spec *spec, int32_t group);
+// us_spec_set_network. *out_topic is set, with the reason, when all is well but one of the topics. Both may
+// be NULL.
+us_status usi_network_set(us_spec *spec, const us_network_def *def, int32_t *out_topic, us_error *err);
 // Copies a definition that was checked before.
 us_status usi_network_put(us_spec *spec, const us_network_def *def);
 // With its texts and arrays; NULL without memory.

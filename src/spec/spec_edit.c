@@ -4,6 +4,7 @@
 // closes the gaps: later elements move up, and every index of them follows.
 #include <string.h>
 
+#include "spec/publication.h"
 #include "spec/spec.h"
 
 // ---------------------------------------------------------------- copy
@@ -201,7 +202,8 @@ static bool keep_network(const us_spec *s, const removal_plan *p, us_network_def
     us_motor_def *motors = (us_motor_def *)d->motors;
     us_leg_def *legs = (us_leg_def *)d->legs;
     us_sensor_def *sensors = (us_sensor_def *)d->sensors;
-    int32_t n_wheel = 0, n_leg = 0, n_motor = 0, n_sensor = 0;
+    us_publication_def *topics = (us_publication_def *)d->topics;
+    int32_t n_wheel = 0, n_leg = 0, n_motor = 0, n_sensor = 0, n_topic = 0;
     for (int32_t i = 0; i < d->n_wheel; i++) {
         us_wheel_def w = wheels[i];
         if (is_gone(p->drive, s->n_drive, w.drive)) continue;
@@ -232,6 +234,10 @@ static bool keep_network(const us_spec *s, const removal_plan *p, us_network_def
         sensors[n_sensor++] = k;
     }
     d->n_sensor = n_sensor;
+    for (int32_t i = 0; i < d->n_topic; i++) {
+        if (usi_find_source(d, topics[i].source) >= 0) topics[n_topic++] = topics[i];
+    }
+    d->n_topic = n_topic;
     // A gait of six legs is none for five.
     bool is_tripod = d->locomotion == US_LOCOMOTION_TRIPOD,
          can_move = is_tripod ? n_leg == USI_LEG_COUNT : n_wheel > 0;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/monotonic_cond.h"
+#include "proxy/fault.h"
 #include "proxy/tap.h"
 #include "split/split__inner.h"
 #include "understudy/split.h"
@@ -183,9 +184,37 @@ static void on_poll(void *context) {
     usi_split_keep_alive(s->split, clock_ns());
 }
 
+// The group that `fault` names; -1: there is none.
+static int32_t group_of_fault(const us_split *s, const usi_command *c) {
+    const us_spec *spec = us_world_view_spec(s->world);
+    for (int32_t g = 0; c->verb == USI_VERB_FAULT && g < us_spec_get_counts(spec).n_group; g++) {
+        if (strcmp(us_spec_view_group(spec, g)->name, c->name) == 0) return g;
+    }
+    return -1;
+}
+
+static bool is_elsewhere(void *context, const usi_command *c) {
+    const us_split *s = context;
+    int32_t group = group_of_fault(s, c);
+    return group >= 0 && !usi_split_owns(s->split, group);
+}
+
+// Faults act in the process that owns the robot, and the others get what follows with its state: not the
+// faults of encoders, over which drives close their loops, nor breaks, which change the model.
+static us_status check_fault(void *context, const usi_command *c, us_error *err) {
+    if (is_elsewhere(context, c))
+        return us_error_set(err, US_ERR_NAME, NULL, "send it on /understudy/command: understudy fault",
+                            "\"%.100s\" belongs to another process of this world", c->name);
+    if (c->part != USI_COMPONENT_ENCODER && c->part != USI_COMPONENT_JOINT) return US_OK;
+    return us_error_set(
+        err, US_ERR_ARG, NULL, "run the scene in one process",
+        "in a world in several processes encoders and joints cannot fail: the others would not "
+        "know");
+}
+
 // Commands that would change the world in one process alone are refused.
 static us_status check_command(void *context, const usi_command *c, us_error *err) {
-    (void)context;
+    if (c->verb == USI_VERB_FAULT) return check_fault(context, c, err);
     if (c->verb == USI_VERB_PAUSE || c->verb == USI_VERB_RESUME || c->verb == USI_VERB_STEP ||
         c->verb == USI_VERB_RATE)
         return US_OK;
@@ -208,6 +237,7 @@ static us_status join_topic(us_split *s, us_bus *bus, const char *name, us_error
 static us_status add_hooks(us_split *s, us_error *err) {
     const usi_world_hooks hooks = {.name = HOOKS,
                                    .context = s,
+                                   .is_elsewhere = is_elsewhere,
                                    .check = check_command,
                                    .poll = on_poll,
                                    .before_step = before_step,
@@ -268,7 +298,22 @@ static void separate_robots(const us_split *s) {
     if (!usi_split_is_first(s->split)) usi_proxy_mute_clock(proxy);
 }
 
-static us_status check(const us_world *world, const us_bus *bus, const us_split_def *def, us_error *err) {
+// A joint that breaks makes another model.
+static us_status check_scripts(const us_proxy *proxy, us_error *err) {
+    for (int32_t i = 0; i < us_proxy_n_robot(proxy); i++) {
+        const us_fault_def *fault = NULL;
+        for (int32_t k = 0; (fault = usi_proxy_script(proxy, i, k)); k++) {
+            if (strncmp(fault->what, "joint:", strlen("joint:")) == 0)
+                return us_error_set(err, US_ERR_ARG, NULL, "take out this <fault>, or run one process",
+                                    "a world in several processes cannot be changed while it runs: \"%.60s\" "
+                                    "of \"%.60s\"",
+                                    fault->what, us_proxy_robot_name(proxy, i));
+        }
+    }
+    return US_OK;
+}
+
+static us_status check(us_world *world, const us_bus *bus, const us_split_def *def, us_error *err) {
     if (!world || !bus || !def || !def->own || !def->share || usi_world_has_hooks(world, HOOKS) ||
         usi_world_is_connected(world) || us_world_get_recording(world).path)
         return us_error_set(err, US_ERR_ARG, NULL,
@@ -280,7 +325,7 @@ static us_status check(const us_world *world, const us_bus *bus, const us_split_
     if (!(def->timeout >= 0 && isfinite(def->exchange)))
         return us_error_set(err, US_ERR_VALUE, NULL, "write seconds, 0: for ever",
                             "share: invalid timeout %g s", def->timeout);
-    return US_OK;
+    return check_scripts(us_world_get_proxy(world), err);
 }
 
 static us_status start(us_split *s, us_bus *bus, const us_split_def *def, us_error *err) {

@@ -127,21 +127,21 @@ static us_status send_bare(usi_split *s, usi_split_kind kind, us_error *err) {
 
 static us_status send_state(usi_split *s, us_error *err) {
     us_msg_world_share *m = &s->out;
-    uint32_t n_q = 0, n_v = 0, n_drive = 0;
+    uint32_t n_q = 0, n_v = 0, n_actuation = 0;
     for (int32_t t = 0; t < s->ownership.n_tree; t++) {
         if (s->owner[t] >= 0) continue;
         usi_tree_size n = usi_sim_tree_size(s->sim, t);
         usi_sim_get_tree(s->sim, t, m->positions._buffer + n_q, m->velocities._buffer + n_v,
-                         m->drives._buffer + n_drive);
+                         m->drives._buffer + n_actuation);
         n_q += (uint32_t)n.n_q;
         n_v += (uint32_t)n.n_v;
-        n_drive += 4 * (uint32_t)n.n_drive;
+        n_actuation += (uint32_t)n.n_actuation;
     }
     m->kind = USI_SHARE_POINT;
     m->tick = s->point;
     m->positions._length = n_q;
     m->velocities._length = n_v;
-    m->drives._length = n_drive;
+    m->drives._length = n_actuation;
     s->last = !s->last;
     packet *p = &s->packet[s->last];
     us_status status = pack(s, m, p, err);
@@ -403,18 +403,18 @@ static us_status assign(usi_split *s, us_error *err) {
 
 // The trees of an owner (-1: we) as a message has them.
 static bool put_trees(usi_split *s, int32_t owner, const us_msg_world_share *m) {
-    uint32_t n_q = 0, n_v = 0, n_drive = 0;
+    uint32_t n_q = 0, n_v = 0, n_actuation = 0;
     for (int32_t t = 0; t < s->ownership.n_tree; t++) {
         if (s->owner[t] != owner) continue;
         usi_tree_size n = usi_sim_tree_size(s->sim, t);
         const double *q = m->positions._buffer + n_q, *v = m->velocities._buffer + n_v,
-                     *drive = n.n_drive ? m->drives._buffer + n_drive : NULL;
+                     *actuation = n.n_actuation ? m->drives._buffer + n_actuation : NULL;
         n_q += (uint32_t)n.n_q;
         n_v += (uint32_t)n.n_v;
-        n_drive += 4 * (uint32_t)n.n_drive;
-        if (n_q > m->positions._length || n_v > m->velocities._length || n_drive > m->drives._length)
+        n_actuation += (uint32_t)n.n_actuation;
+        if (n_q > m->positions._length || n_v > m->velocities._length || n_actuation > m->drives._length)
             return false;
-        if (!usi_sim_put_tree(s->sim, t, q, v, drive)) return false;
+        if (!usi_sim_put_tree(s->sim, t, q, v, actuation)) return false;
     }
     return true;
 }
@@ -429,7 +429,7 @@ static bool resume(usi_split *s) {
     }
     if (!last || !put_trees(s, -1, last->message)) return false;
     for (int32_t t = 0; t < s->ownership.n_tree; t++) {
-        if (s->owner[t] < 0) usi_sim_renew(s->sim, t);
+        if (s->owner[t] < 0) usi_sim_restart(s->sim, t);
     }
     usi_sim_set_tick(s->sim, last->tick);
     log_line(s, 0, "takes up at %.9g s, where the others last saw what it owns", us_sim_get_time(s->sim));
@@ -685,10 +685,13 @@ bool usi_split_is_first(const usi_split *s) {
 
 static us_status make_out(usi_split *s, us_error *err) {
     const us_model *m = s->sim->model;
-    size_t max = (size_t)s->n_step * (size_t)m->n_body, n_own = 0, n_body = (size_t)m->n_body;
+    size_t max = (size_t)s->n_step * (size_t)m->n_body, n_own = 0, n_actuation = 0,
+           n_body = (size_t)m->n_body;
     if (max > USI_SPLIT_FORCES) max = USI_SPLIT_FORCES;
     for (int32_t g = 0; g < s->ownership.n_group; g++)
         n_own += s->owns[g];
+    for (int32_t t = 0; t < m->n_tree; t++)
+        n_actuation += (size_t)usi_sim_tree_size(s->sim, t).n_actuation;
     us_msg_world_share *o = &s->out;
     *o = (us_msg_world_share){
         .process = s->def.id, .label = usi_text(s->def.label), .version = usi_text(us_version())};
@@ -698,12 +701,12 @@ static us_status make_out(usi_split *s, us_error *err) {
 #define ROOM(field, n, type) ((field) = usi_arena_alloc(&s->arena, ((n) + 1) * sizeof(type), 16))
     bool ok = ROOM(o->own._buffer, n_own, char *) && ROOM(o->positions._buffer, (size_t)m->n_q, double) &&
               ROOM(o->velocities._buffer, (size_t)m->n_node, double) &&
-              ROOM(o->drives._buffer, 4 * (size_t)m->n_drive, double) &&
-              ROOM(o->push_steps._buffer, max, uint32_t) && ROOM(o->push_links._buffer, max, uint32_t) &&
-              ROOM(o->push_forces._buffer, 6 * max, double) && ROOM(s->wrench, n_body, us_wrench) &&
-              ROOM(s->force, n_body, us_wrench) && ROOM(s->is_touched, n_body, bool) &&
-              ROOM(s->owner, (size_t)m->n_tree, int32_t) && ROOM(s->box, (size_t)m->n_tree, us_aabb) &&
-              ROOM(s->moves, (size_t)m->n_tree, bool) && ROOM(s->stack, (size_t)m->n_tree, int32_t);
+              ROOM(o->drives._buffer, n_actuation, double) && ROOM(o->push_steps._buffer, max, uint32_t) &&
+              ROOM(o->push_links._buffer, max, uint32_t) && ROOM(o->push_forces._buffer, 6 * max, double) &&
+              ROOM(s->wrench, n_body, us_wrench) && ROOM(s->force, n_body, us_wrench) &&
+              ROOM(s->is_touched, n_body, bool) && ROOM(s->owner, (size_t)m->n_tree, int32_t) &&
+              ROOM(s->box, (size_t)m->n_tree, us_aabb) && ROOM(s->moves, (size_t)m->n_tree, bool) &&
+              ROOM(s->stack, (size_t)m->n_tree, int32_t);
 #undef ROOM
     if (!ok) return fail_memory(err);
     o->push_steps._maximum = (uint32_t)max;

@@ -18,7 +18,8 @@
 
 #include "base/text_value.h"
 #include "bus/web.h"
-#include "proxy/robot.h"
+#include "firmware/firmware.h"
+#include "proxy/tap.h"
 #include "spec/spec.h"
 #include "understudy/view.h"
 #include "view/view__bytes.h"

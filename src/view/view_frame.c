@@ -185,10 +185,7 @@ static void take_status(us_view *view, us_sim *sim, const us_view_pace *pace) {
     const us_proxy *proxy = us_world_get_proxy(world);
     for (int32_t i = 0; i < view->n_robot; i++) {
         usi_robot_status *out = &s->robot[i];
-        const usi_robot *r = &proxy->robot[i];
-        const usi_robot_state *state = usi_view_state(r, sim);
-        out->n_command = state ? usi_view_firmware(r, state)->n_command : 0;
-        out->n_refused = state ? usi_view_firmware(r, state)->n_refused : 0;
+        usi_proxy_count_commands(proxy, sim, i, &out->n_command, &out->n_refused);
         us_proxy_last_refusal(proxy, sim, i, out->refusal, sizeof out->refusal);
         out->faults[0] = 0;
         usi_proxy_each_fault(proxy, sim, i, add_fault, out);

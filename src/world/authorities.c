@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proxy/robot.h"
+#include "proxy/tap.h"
 #include "wire/messages.h"
 #include "wire/world_status.h"
 #include "world/world__inner.h"

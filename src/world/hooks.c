@@ -53,6 +53,13 @@ void usi_hooks_poll(us_world *w) {
     }
 }
 
+bool usi_hooks_are_elsewhere(const us_world *w, const usi_command *command) {
+    bool is_elsewhere = false;
+    for (int32_t i = 0; i < w->n_hooks; i++)
+        is_elsewhere |= w->hooks[i].is_elsewhere && w->hooks[i].is_elsewhere(w->hooks[i].context, command);
+    return is_elsewhere;
+}
+
 us_status usi_hooks_check(us_world *w, const usi_command *command, us_error *err) {
     us_status status = US_OK;
     for (int32_t i = 0; i < w->n_hooks && !status; i++) {

@@ -17,6 +17,10 @@ typedef struct usi_world_hooks {
     void (*log)(void *context, int32_t level, double time, const char *text);
     // Another revision, other numbers of a pair, soil or region, or a jump of time.
     void (*changed)(void *context);
+    // Whether another process of the same world carries a command out. It is refused here (`check`), and only
+    // whoever waits for a reply of this world gets one: answers on the network are those of the other
+    // process.
+    bool (*is_elsewhere)(void *context, const usi_command *command);
     // Whether a command may be carried out.
     us_status (*check)(void *context, const usi_command *command, us_error *err);
     void (*poll)(void *context);  // with us_world_poll

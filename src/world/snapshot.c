@@ -77,8 +77,7 @@ us_status usi_world_forget_snapshot(us_world *w, const char *name, us_error *err
     return US_OK;
 }
 
-// Time has jumped: what is recorded begins anew, and the state goes out before the next step.
-static void land(us_world *w) {
+void usi_world_land(us_world *w) {
     us_error why = {0};
     w->is_fresh = true;
     w->request.n_step = 0;
@@ -101,7 +100,7 @@ us_status usi_world_restore(us_world *w, const char *name, us_error *err) {
         }
     }
     usi_revision_unref(before);
-    if (!status) land(w);
+    if (!status) usi_world_land(w);
     return status;
 }
 
@@ -112,7 +111,7 @@ us_status usi_world_reset(us_world *w, us_error *err) {
     if (status)
         return us_error_set(err, status, NULL, NULL, "the start state cannot be set again: %s",
                             us_status_text(status));
-    land(w);
+    usi_world_land(w);
     return US_OK;
 }
 

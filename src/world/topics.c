@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "base/line.h"
-#include "proxy/robot.h"
+#include "proxy/outbox.h"
 #include "wire/messages.h"
 #include "world/world__inner.h"
 

@@ -284,6 +284,7 @@ static bool is_about_time(usi_verb verb) {
 static us_status run_command(us_world *w, const char *source, const char *text, char *reply, us_error *err) {
     usi_command *c = w->command;
     us_status status = usi_command_parse(text, c, err);
+    w->is_elsewhere = !status && usi_hooks_are_elsewhere(w, c);
     if (!status) status = usi_hooks_check(w, c, err);
     if (status) return status;
     // What ends a recording stands in it as its last word.
@@ -333,10 +334,14 @@ static void answer(us_world *w) {
     usi_queued_command *m = w->now;
     us_error err = {0};
     char reply[USI_WORLD_REPLY] = "";
+    w->is_acting = true;
     us_status status = run_command(w, m->source, m->text, reply, &err);
+    w->is_acting = false;
     if (status) refusal(&err, reply, sizeof reply);
-    keep_answer(w, m, status, reply);
-    log_answer(w, m, status, reply);
+    if (!w->is_elsewhere) {
+        keep_answer(w, m, status, reply);
+        log_answer(w, m, status, reply);
+    }
     pthread_mutex_lock(&w->reply_lock);
     if (m->reply) m->reply(m->context, m->id, status, reply);
     m->reply = NULL;
@@ -361,6 +366,7 @@ static void publish_first(us_world *w) {
 }
 
 void us_world_poll(us_world *w) {
+    usi_calls_land(w);
     publish_first(w);
     // As many as can wait at once: who posts faster than that does not hold up time.
     for (int32_t i = 0; i < USI_WORLD_QUEUE && take_queued(w); i++) {
@@ -390,21 +396,26 @@ static us_status run_scripts(us_world *w, us_error *err) {
     return status;
 }
 
+static us_status step_sim(us_world *w, us_error *err) {
+    us_status status = run_scripts(w, err);
+    if (status) return status;
+    status = us_sim_step(w->live.sim, usi_hooks_step_command(w));
+    if (status && err) *err = *us_sim_view_error(w->live.sim);
+    return status ? status : usi_hooks_after_step(w, err);
+}
+
 us_status us_world_step(us_world *w, us_error *err) {
+    usi_calls_land(w);
     publish_first(w);
     bool is_ready = true;
     us_status status = usi_hooks_before_step(w, &is_ready, err);
     if (!status && !is_ready)
         return us_error_set(err, US_ERR_ARG, NULL, "call us_split_wait until it is ready",
                             "us_world_step: other processes have not come so far yet");
-    if (!status) status = run_scripts(w, err);
     if (status) return status;
-    status = us_sim_step(w->live.sim, usi_hooks_step_command(w));
-    if (status) {
-        if (err) *err = *us_sim_view_error(w->live.sim);
-        return status;
-    }
-    status = usi_hooks_after_step(w, err);
+    w->is_acting = true;
+    status = step_sim(w, err);
+    w->is_acting = false;
     if (status) return status;
     publish(w);
     if (w->request.n_step > 0) w->request.n_step--;

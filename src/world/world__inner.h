@@ -59,6 +59,7 @@ struct us_world {
     pthread_mutex_t reply_lock;  // recursive; held while a reply is called
     usi_queued_command *now;     // the one being answered
     usi_command *command;        // parsed
+    bool is_elsewhere;           // another process carries it out
 
     int32_t n_snapshot;
     usi_snapshot snapshot[USI_WORLD_SNAPSHOTS];
@@ -70,6 +71,8 @@ struct us_world {
     int32_t record_segment;
     bool may_overwrite;
     bool is_record_failed;  // it was logged
+    bool is_acting;         // a command, a script or a step changes the sim, rather than a call
+    bool has_jumped;        // a call has set the whole state since the last tick
 
     int32_t n_hooks;
     usi_world_hooks hooks[USI_WORLD_HOOKS];
@@ -87,10 +90,19 @@ us_status usi_world_restore(us_world *world, const char *name, us_error *err);
 us_status usi_world_forget_snapshot(us_world *world, const char *name, us_error *err);
 us_status usi_world_reset(us_world *world, us_error *err);
 void usi_world_drop_snapshots(us_world *world);
+// Time has jumped: what is recorded begins anew, and the state is published before the next step.
+void usi_world_land(us_world *world);
+
+// calls.c: what a program sets in the sim itself (us_sim_set_*, us_sim_apply_*) while something is recorded.
+void usi_calls_record(us_world *world, bool is_on);
+void usi_calls_land(us_world *world);  // begins the next interval where a call has set the whole state
+bool usi_is_call(const char *text);
+us_status usi_call_apply(us_sim *sim, const char *text, us_error *err);
 
 // hooks.c
 void usi_hooks_changed(us_world *world);
 void usi_hooks_poll(us_world *world);
+bool usi_hooks_are_elsewhere(const us_world *world, const usi_command *command);
 us_status usi_hooks_check(us_world *world, const usi_command *command, us_error *err);
 us_status usi_hooks_before_step(us_world *world, bool *out_is_ready, us_error *err);
 // Wrenches of the one hook that has some; NULL: none.

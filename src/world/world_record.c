@@ -98,6 +98,7 @@ us_status usi_world_record_end(us_world *w, us_error *err) {
     if (!w->recorder) return US_OK;
     us_recorder_info info = us_recorder_get_info(w->recorder);
     usi_world_recording_end(&w->recording);
+    usi_calls_record(w, false);
     us_status status = us_recorder_close(w->recorder, err);
     char line[PATH_MAX + 64];
     snprintf(line, sizeof line, status ? "%s cannot be written to its end" : "wrote %s: %lld messages",
@@ -142,6 +143,7 @@ us_status usi_world_record(us_world *w, const char *path, bool may_overwrite, us
     w->record_segment = 1;
     w->may_overwrite = may_overwrite;
     status = usi_world_recording_begin(&w->recording, &w->allocator, w->live.proxy, recorder, err);
+    usi_calls_record(w, !status);
     if (status) usi_world_record_end(w, NULL);
     return status;
 }
@@ -181,6 +183,7 @@ us_status usi_world_record_next(us_world *w, us_error *err) {
     w->record_base = base;
     w->record_segment = segment;
     status = usi_world_recording_begin(&w->recording, &w->allocator, w->live.proxy, recorder, err);
+    usi_calls_record(w, !status);
     if (status) usi_world_record_end(w, NULL);
     return status;
 }

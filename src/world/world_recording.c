@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "proxy/robot.h"
 #include "proxy/tap.h"
 #include "wire/messages.h"
 

@@ -14,8 +14,8 @@ static us_status apply(void *context, us_proxy *proxy, us_sim *sim, const char *
                        us_error *err) {
     replay_run *r = context;
     (void)proxy;
-    (void)sim;
     (void)source;
+    if (usi_is_call(text)) return usi_call_apply(sim, text, err);
     char reply[USI_WORLD_REPLY];
     us_status status = usi_command_parse(text, r->command, err);
     if (status || !usi_verb_is_world(r->command->verb)) return status;

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "live_world.h"
-#include "proxy/robot.h"
+#include "proxy/proxy__robot.h"
 
 static const usi_robot_state *robot_state(us_world *host) {
     return usi_view_state(&us_world_get_proxy(host)->robot[0], us_world_get_sim(host));
@@ -252,6 +252,46 @@ static void a_walker_takes_over_too(void **state) {
     us_world_destroy(host);
 }
 
+static us_battery_state battery(us_world *host) {
+    return us_sim_get_battery(us_world_get_sim(host),
+                              us_model_find_battery(us_world_view_model(host), "k10"));
+}
+
+// Drives for a second from where it is; how far it comes.
+static double drive_a_second(us_world *host) {
+    us_vec3 from = live_pose(host, "k10/base").p;
+    for (int i = 0; i < 10; i++) {
+        live_drive(host, 0.5);
+        live_step(host, 100);
+    }
+    return us_vec3_norm(us_vec3_sub(live_pose(host, "k10/base").p, from));
+}
+
+static void a_battery_that_it_takes_over_feeds_its_drives(void **state) {
+    (void)state;
+    us_world *host = live_open(live_battery_scene);
+    live_step(host, 100);
+    live_done(host, "adopt k10 battery=0.25");
+    assert_true(battery(host).energy == 0.25 * 500 * 3600);
+    assert_true(drive_a_second(host) > 0.2);
+    assert_true(battery(host).power > 40);
+    // An empty one gives no torque: it stays where it is put.
+    live_done(host, "adopt k10 battery=0 odom=0,0,0 velocity=0,0,0");
+    assert_true(battery(host).energy == 0);
+    live_step(host, 500);
+    live_near(drive_a_second(host), 0, 2e-3);
+    live_near(live_value(host, "k10/front_left_drive.torque"), 0, 0);
+    assert_true(battery(host).energy == 0 && battery(host).power == 0);
+    live_done(host, "adopt k10 battery=1");
+    assert_true(drive_a_second(host) > 0.2);
+    // One that has none takes none.
+    us_world *without = live_open(live_robot_scene);
+    live_refused(without, "adopt k10 battery=0.5", US_ERR_VALUE, "has no battery");
+    live_refused(host, "adopt k10 battery=1.5", US_ERR_VALUE, "battery");
+    us_world_destroy(without);
+    us_world_destroy(host);
+}
+
 // A recording with it runs again to the same bits.
 static void a_recording_with_it_verifies(void **state) {
     (void)state;
@@ -285,6 +325,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_is_refused_with_the_reason_and_nothing_changes),
         cmocka_unit_test(a_robot_that_stands_on_the_world_takes_its_joints),
         cmocka_unit_test(a_walker_takes_over_too),
+        cmocka_unit_test(a_battery_that_it_takes_over_feeds_its_drives),
         cmocka_unit_test(a_recording_with_it_verifies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -288,6 +288,34 @@ static void without_power_there_is_neither_torque_nor_a_word_and_then_it_starts_
     us_world_destroy(world);
 }
 
+static double energy_of(us_world *world) {
+    us_battery battery = us_model_find_battery(us_world_view_model(world), "k10");
+    return us_sim_get_battery(us_world_get_sim(world), battery).energy;
+}
+
+// A battery without its robot gives nothing, not even the idle power; that comes back with the power, while
+// the computer still starts.
+static void a_brownout_draws_no_power_from_the_battery(void **state) {
+    (void)state;
+    us_world *world = live_open(live_battery_scene);
+    drive(world, 0.4, 1000);
+    double before = energy_of(world);
+    drive(world, 0.4, 1000);
+    assert_true(before - energy_of(world) > 40);
+    live_done(world, "fault k10 power=brownout:0.5");
+    // The step that begins without power is the first that draws none.
+    before = energy_of(world);
+    drive(world, 0.4, 500);
+    assert_true(energy_of(world) == before);
+    us_battery battery = us_model_find_battery(us_world_view_model(world), "k10");
+    assert_true(us_sim_get_battery(us_world_get_sim(world), battery).power == 0);
+    live_step(world, 10);
+    before = energy_of(world);
+    live_step(world, 1000);
+    assert_true(before - energy_of(world) >= 39.999);
+    us_world_destroy(world);
+}
+
 static void a_computer_that_reboots_forgets_commands_and_odometry(void **state) {
     (void)state;
     heard h;
@@ -462,7 +490,9 @@ static void faults_that_cannot_be_are_refused_with_what_can(void **state) {
     live_refused(world, "fault k10 encoder:left_rocker=jump", US_ERR_SYNTAX, "needs a number");
     live_refused(world, "fault k10 encoder:left_rocker=jump:far", US_ERR_VALUE, "is not a finite number");
     live_refused(world, "fault k10 encoder:left_rocker=dead", US_ERR_NAME, "known: ok, stuck, jump, drift");
-    live_refused(world, "fault k10 imu:x=stuck", US_ERR_SYNTAX, "imu=bias");
+    live_refused(world, "fault k10 imu:=stuck", US_ERR_SYNTAX, "imu=bias");
+    live_refused(world, "fault k10 imu:x=stuck", US_ERR_NAME, "\"x\"");
+    live_refused(world, "fault k10 link:x=outage", US_ERR_SYNTAX, "link=outage");
     live_refused(world, "fault k10 imu=bias:1,2", US_ERR_VALUE, "3 to 6 numbers");
     live_refused(world, "fault k10 imu=bias:1,2,3,4", US_ERR_VALUE, "three accelerations");
     live_refused(world, "fault k10 power", US_ERR_SYNTAX, "power=brownout");
@@ -548,6 +578,67 @@ static void recordings_with_every_fault_verify_bit_for_bit(void **state) {
     us_spec_destroy(spec);
 }
 
+// What faults and adoptions do to drive strength, blockage and battery, in one recording. The battery is
+// nearly empty at last, so that it ends within the run.
+static void recordings_with_strength_blockage_and_battery_verify_bit_for_bit(void **state) {
+    (void)state;
+    static const char *const commands[] = {
+        "fault k10 motor:front_left_drive=weak:0.4",
+        "fault k10 motor:rear_left_drive=blocked:3",
+        "adopt k10 battery=0.5",
+        "fault k10 power=brownout:0.1",
+        "fault k10 imu=bias:0.1,0,0.2",
+        "fault k10 motor:front_left_drive=ok",
+        "fault k10 motor:rear_left_drive=dead",
+        "adopt k10 battery=5e-6",
+        "fault k10 motor:rear_left_drive=ok",
+    };
+    enum { N = sizeof commands / sizeof commands[0] };
+    us_error err = {0};
+    us_world *world = live_open(live_battery_scene);
+    drive(world, 0.4, 300);
+    live_ok(us_world_record(world, "battery.mcap", &err), &err);
+    for (int i = 0; i < N; i++) {
+        live_done(world, commands[i]);
+        drive(world, 0.4, 200);
+    }
+    assert_true(energy_of(world) == 0);
+    live_ok(us_world_record(world, NULL, &err), &err);
+    us_world_destroy(world);
+    us_verify_result result = live_verify(live_battery_scene, "battery.mcap");
+    assert_int_equal(result.n_tick, 200 * N);
+}
+
+// A joint that sticks and an inertial sensor with a fault, in the middle of a drive: what was saved goes on
+// as the run did, also in a world that knows nothing of it, with garbage in the scratch.
+static void a_blocked_joint_and_an_inertial_sensor_go_on_from_a_snapshot(void **state) {
+    (void)state;
+    static const char *const faults[] = {"imu=bias:0.1,0,0.2", "imu=stuck", "motor:front_left_drive=blocked",
+                                         "motor:front_left_steer=blocked:15"};
+    for (int k = 0; k < 4; k++) {
+        char text[80];
+        us_world *a = live_open(live_battery_scene), *b = live_open(live_battery_scene);
+        us_sim *sim = us_world_get_sim(a), *other = us_world_get_sim(b);
+        drive(a, 0.4, 400);
+        snprintf(text, sizeof text, "fault k10 %s", faults[k]);
+        live_done(a, text);
+        drive(a, 0.4, 150);
+        static char kept[1 << 20];
+        size_t length = 0;
+        assert_int_equal(us_sim_save(sim, kept, sizeof kept, &length), US_OK);
+        assert_int_equal(us_sim_restore(other, kept, length), US_OK);
+        assert_true(us_sim_hash(sim) == us_sim_hash(other));
+        for (int i = 0; i < 3; i++) {
+            us_sim_poison(other);
+            drive(a, 0.4, 100);
+            drive(b, 0.4, 100);
+            assert_true(us_sim_hash(sim) == us_sim_hash(other));
+        }
+        us_world_destroy(a);
+        us_world_destroy(b);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stuck_encoder_says_the_same_for_ever_and_its_drive_pulls_for_ever),
@@ -557,6 +648,7 @@ int main(void) {
         cmocka_unit_test(a_wheel_with_a_stuck_encoder_runs_away),
         cmocka_unit_test(an_inertial_sensor_has_a_bias_or_is_stuck),
         cmocka_unit_test(without_power_there_is_neither_torque_nor_a_word_and_then_it_starts_anew),
+        cmocka_unit_test(a_brownout_draws_no_power_from_the_battery),
         cmocka_unit_test(a_computer_that_reboots_forgets_commands_and_odometry),
         cmocka_unit_test(motors_hold_or_let_go_while_the_computer_starts),
         cmocka_unit_test(power_that_is_mended_comes_back_with_the_next_tick),
@@ -567,6 +659,8 @@ int main(void) {
         cmocka_unit_test(faults_that_cannot_be_are_refused_with_what_can),
         cmocka_unit_test(the_same_faults_give_the_same_bits_and_snapshots_bring_them_back),
         cmocka_unit_test(recordings_with_every_fault_verify_bit_for_bit),
+        cmocka_unit_test(recordings_with_strength_blockage_and_battery_verify_bit_for_bit),
+        cmocka_unit_test(a_blocked_joint_and_an_inertial_sensor_go_on_from_a_snapshot),
     };
     return cmocka_run_group_tests_name("fault_parts", tests, NULL, NULL);
 }

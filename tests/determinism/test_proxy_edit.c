@@ -254,7 +254,9 @@ static void be_patient(us_spec *spec) {
 }
 static void speak_less(us_spec *spec) {
     us_network_def n = *network_of(spec);
-    n.rate[US_TOPIC_ODOM] = 0;
+    const us_publication_def odom = {"odom", NULL, 0};
+    n.topics = &odom;
+    n.n_topic = 1;
     assert_int_equal(us_spec_set_network(spec, &n), US_OK);
 }
 static void have_a_clear_radio(us_spec *spec) {

@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include "net_peer.h"
+
+// A second inertial unit, whose noise is part of the state.
+#define SENSOR "<sensor type='imu' name='mast' link='base' xyz='0 0 1' force-noise='0.1' spin-noise='0.01'/>"
 #include "understudy/proxy.h"
 
 // Runs for some simulated seconds with commands from the network; the last time seen.
 static double record(const char *path, double seconds) {
-    net_write_k10("k10.xml", "");
+    net_write_k10("k10.xml", SENSOR);
     unlink(path);
     net_run("k10.xml --headless --quiet --record %s", path);
     net_peer *p = net_open("cyclone");
@@ -91,7 +94,7 @@ static void a_recording_that_was_ended_is_whole_and_runs_again_to_the_same_bits(
 
     // Firmware that is less patient does the same until it would have stopped between two commands: the first
     // tick that differs is named.
-    net_write_k10("other.xml", "<network timeout='0.02 s'/>");
+    net_write_k10("other.xml", SENSOR "<network timeout='0.02 s'/>");
     assert_int_equal(verify(recording, "other.xml", &result, &err), US_ERR_DIVERGED);
     assert_true(result.bad_tick > 20);
     char tick[40];
@@ -107,8 +110,8 @@ static void a_recording_of_a_killed_program_has_all_but_the_last_second(void **s
     us_recording *recording = open_recording("killed.mcap");
     us_recording_info info = us_recording_get_info(recording);
     assert_false(info.is_complete);
-    static const char *const topics[] = {"/understudy/ticks", "/clock",        "/k10/joint_states",
-                                         "/k10/odom",         "/k10/imu/data", "/tf"};
+    static const char *const topics[] = {"/understudy/ticks", "/clock", "/k10/joint_states", "/k10/odom",
+                                         "/k10/imu/data",     "/tf",    "/k10/mast/data"};
     for (size_t i = 0; i < sizeof topics / sizeof topics[0]; i++) {
         last = 0;
         assert_true(count_messages(recording, topics[i], &last) > 10);

@@ -24,6 +24,8 @@ enum {
     POSE,
     NAVIGATOR,
     CLOCK,
+    MAST,
+    WHEELS,
     N_TOPIC
 };
 
@@ -44,6 +46,8 @@ static const struct {
     [POSE] = {"/k10/pose_estimator/status", usi_type_pose_estimator_status, 25},
     [NAVIGATOR] = {"/k10/navigator/status", usi_type_navigator_status, 5},
     [CLOCK] = {"/clock", usi_type_clock, 200},
+    [MAST] = {"/head/imu", usi_type_imu, 40},
+    [WHEELS] = {"/k10/wheels/odometry", usi_type_odometry, 10},
 };
 
 static const double REST = 1.5, SPEED = 0.4;  // s, m/s
@@ -56,7 +60,10 @@ static double driving;  // s: when the first command was sent
 static int listen_and_drive(void **state) {
     (void)state;
     // With patience: a test that is not let run for a while is no operator who has gone.
-    net_write_k10("k10.xml", "<network timeout='10 s'/>");
+    net_write_k10("k10.xml",
+                  "<sensor type='imu' name='mast' link='base' xyz='0 0 1' rate='40 Hz'/>"
+                  "<network timeout='10 s'><topic source='mast' name='/head/imu'/><topic name='odom'/>"
+                  "<topic source='odom' name='wheels/odometry' rate='10 Hz'/></network>");
     early = net_open("cyclone");
     for (int i = 0; i < N_TOPIC; i++)
         ear[i] = net_listen(early, topics[i].topic, topics[i].type);

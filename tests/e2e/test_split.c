@@ -166,6 +166,45 @@ static void one_that_dies_is_waited_for_and_may_come_back(void **state) {
     end(a);
 }
 
+// A fault acts in the process that owns the robot, which alone answers; the others get its state.
+static void a_fault_reaches_the_process_that_owns_the_robot(void **state) {
+    (void)state;
+    write_text("push.xml", push_scene);
+    static const char *const options = "--headless --rate real --share faults --exchange 0.02";
+    static const char *const value = "--every 1 --values b/front_left.v,b/rear_right.v";
+    pid_t a = start("a", "run push.xml %s --own a --csv a.csv %s", options, value),
+          b = start("b", "run push.xml %s --own b --csv b.csv %s", options, value);
+    WAIT_FOR(count_rows("b.csv") > 20 && count_rows("a.csv") > 20);
+    for (int i = 0; i < 4; i++) {
+        outcome done = run("fault b motor:%s=blocked:40", i % 2 ? "rear_right" : "front_left");
+        assert_code(done, 0);
+        assert_has(done.out, i % 2 ? "b/rear_right: blocked by 40" : "b/front_left: blocked by 40");
+    }
+    assert_true(file_has("b.err", "blocked by 40"));
+    assert_false(file_has("a.err", "fault b"));
+    // Both show wheels that stand: the owner, and the other with what it was sent.
+    int n_a = count_rows("a.csv"), n_b = count_rows("b.csv");
+    WAIT_FOR(count_rows("a.csv") > n_a + 100 && count_rows("b.csv") > n_b + 100);
+    outcome encoder = run("fault b encoder:front_left=stuck");
+    assert_int_equal(encoder.code, 2);
+    assert_has(encoder.err, "encoders and joints cannot fail");
+    assert_int_equal(run("fault c motor:front_left=dead").code, 2);
+    end(a);
+    end(b);
+    for (int i = 0; i < 2; i++) {
+        char *text = read_text(i ? "b.csv" : "a.csv");
+        char *last = text + strlen(text) - 1;
+        *last = 0;
+        last = strrchr(text, '\n') + 1;
+        double time = 0, left = 1, right = 1;
+        // NOLINTNEXTLINE(cert-err34-c): the count of what was read is all that is asked for
+        assert_int_equal(sscanf(last, "%lf,%lf,%lf", &time, &left, &right), 3);
+        // rad/s: of 2 before.
+        if (!(fabs(left) < 0.01 && fabs(right) < 0.01)) fail_msg("wheels turn: %s", last);
+        free(text);
+    }
+}
+
 static void what_does_not_fit_together_is_said(void **state) {
     (void)state;
     write_text("push.xml", push_scene);
@@ -185,6 +224,15 @@ static void what_does_not_fit_together_is_said(void **state) {
     a = run("run push.xml --headless --offline --share x");
     assert_int_equal(a.code, 2);
     assert_has(a.err, "add --own");
+    // A break makes another world, which the others would not have.
+    char broken[sizeof push_scene + 100];
+    const char *at = strstr(push_scene, "  </robot>");
+    snprintf(broken, sizeof broken, "%.*s<fault at=\"0.1 s\" what=\"joint:front_left=broken\"/>%s",
+             (int)(at - push_scene), push_scene, at);
+    write_text("broken.xml", broken);
+    a = run("run broken.xml --headless --offline --own a,b");
+    assert_int_equal(a.code, 2);
+    assert_has(a.err, "cannot be changed while it runs: \"joint:front_left=broken\" of \"a\"");
     pid_t first = start(
         "a",
         "run push.xml --headless --offline --rate max --time 1 --own a,b --share twice --share-timeout 20");
@@ -206,6 +254,7 @@ int main(void) {
         cmocka_unit_test_teardown(a_push_across_processes_is_that_of_one_and_repeats_to_the_bit,
                                   kill_the_rest),
         cmocka_unit_test_teardown(one_that_dies_is_waited_for_and_may_come_back, kill_the_rest),
+        cmocka_unit_test_teardown(a_fault_reaches_the_process_that_owns_the_robot, kill_the_rest),
         cmocka_unit_test_teardown(what_does_not_fit_together_is_said, kill_the_rest),
     };
     return cmocka_run_group_tests(tests, start_alone, kill_the_rest);

@@ -153,6 +153,61 @@ static void the_error_of_held_commands_falls_with_the_exchange_step(void **state
     assert_true(off[3] < 2e-3);
 }
 
+// ---------------------------------------------------------------- faults
+
+typedef enum fault_kind { BLOCKED, WEAK, EMPTY, N_FAULT } fault_kind;
+
+static void set_fault(const split_process *p, fault_kind kind, const char *const *wheels) {
+    for (int i = 0; i < 4; i++) {
+        us_joint joint = us_model_find_joint(p->model, wheels[i]);
+        us_drive drive = us_model_find_drive(p->model, wheels[i]);
+        if (kind == BLOCKED) assert_int_equal(us_sim_set_blockage(p->sim, joint, 5), US_OK);
+        if (kind == WEAK) assert_int_equal(us_sim_set_drive_strength(p->sim, drive, 0.1), US_OK);
+    }
+    us_battery battery = us_model_find_battery(p->model, "b");
+    if (kind == EMPTY) assert_int_equal(us_sim_set_battery(p->sim, battery, 0), US_OK);
+}
+
+// a drives against b, whose wheels fail before they meet, in the process that owns b alone. The process of a
+// solves their contact with b as it is there.
+static void faults_of_a_robot_act_where_its_contact_is_solved(void **state) {
+    (void)state;
+    static char text[8192];
+    static const char *const wheels[] = {"b/front_left", "b/front_right", "b/rear_left", "b/rear_right"};
+    snprintf(text, sizeof text, "%s%s%s%s", split_head, split_cart("a", 0, 0, 4), split_cart("b", 0.6, 0, 0),
+             split_tail);
+    // b has a battery of its own.
+    char *end = strrchr(text, '<');  // of </scene>
+    memmove(end - strlen("</robot>") + strlen("<battery capacity='100 Wh'/></robot>"), end, strlen(end) + 1);
+    memcpy(end - strlen("</robot>"), "<battery capacity='100 Wh'/></robot>",
+           strlen("<battery capacity='100 Wh'/></robot>"));
+    double x[N_FAULT + 1];
+    for (int kind = 0; kind <= N_FAULT; kind++) {
+        split_net net;
+        split_open(&net);
+        const split_process *one = split_add(&net, text, NULL, 0), *p = split_add(&net, text, "a", 0.01),
+                            *q = split_add(&net, text, "b", 0.01);
+        assert_true(split_run(&net, 95, 5));
+        assert_true(usi_split_get_counts(p->split).n_force == 0);
+        if (kind < N_FAULT) {
+            set_fault(one, (fault_kind)kind, wheels);
+            set_fault(q, (fault_kind)kind, wheels);
+        }
+        assert_true(split_run(&net, 1200, 5));
+        assert_true(usi_split_get_counts(p->split).n_force > 100);
+        double off_a = distance(split_position(one, "a/base"), split_position(p, "a/base")),
+               off_b = distance(split_position(one, "b/base"), split_position(q, "b/base"));
+        x[kind] = split_position(one, "b/base").x;
+        print_message("fault %d: b at %.4f m, %.3g and %.3g m off\n", kind, x[kind], off_a, off_b);
+        // As without faults: what stops and slips of wheels make of the solver's last digits.
+        if (!(off_a < 1e-6 && off_b < 1e-6)) fail_msg("fault %d: %g and %g m off", kind, off_a, off_b);
+        split_close(&net);
+    }
+    // Each fault shows: b is pushed further than one that is whole, or not as far.
+    for (int kind = 0; kind < N_FAULT; kind++)
+        assert_true(fabs(x[kind] - x[N_FAULT]) > 0.01);
+}
+
 // ---------------------------------------------------------------- bits
 
 static void the_same_split_gives_the_same_bits(void **state) {
@@ -177,6 +232,7 @@ int main(void) {
         cmocka_unit_test(momentum_is_kept_by_collisions_across_processes),
         cmocka_unit_test(a_push_through_several_processes_is_that_of_one),
         cmocka_unit_test(the_error_of_held_commands_falls_with_the_exchange_step),
+        cmocka_unit_test(faults_of_a_robot_act_where_its_contact_is_solved),
         cmocka_unit_test(the_same_split_gives_the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,24 +33,27 @@
     "type='sphere' size='0.1' xyz='9 9 0'/>"                                                           \
     "<shape name='twin' type='sphere' size='0.1' xyz='9 8 0'/></world>"
 const char live_plain_scene[] = "<scene name='plain' version='1'>" WORLD OBJECTS "</scene>";
-const char live_robot_scene[] =
-    "<scene name='robot' version='1'>" WORLD OBJECTS
-    "<default name='wheel'><drive kd='40'/></default><default name='steer'><drive kp='800' "
-    "kd='60'/></default>"
-    "<robot name='k10' file='../models/k10.urdf' base='floating' xyz='0 0 0.0'><surface link='*_wheel' "
-    "surface='rubber'/>"
-    "<drive joint='front_left_steer' default='steer'/><drive joint='rear_left_steer' default='steer'/>"
-    "<drive joint='front_right_steer' default='steer'/><drive joint='rear_right_steer' default='steer'/>"
-    "<drive joint='front_left_drive' default='wheel'/><drive joint='rear_left_drive' default='wheel'/>"
-    "<drive joint='front_right_drive' default='wheel'/><drive joint='rear_right_drive' default='wheel'/>"
-    "<locomotion type='all-wheel' max-speed='0.9 m/s' max-turn='1.5 rad/s' max-acceleration='1 m/s^2'>"
-    "<wheel drive='front_left_drive' steer='front_left_steer' radius='0.18 m'/><wheel "
-    "drive='front_right_drive' steer='front_right_steer' "
-    "radius='0.18 m'/>"
-    "<wheel drive='rear_left_drive' steer='rear_left_steer' radius='0.18 m'/><wheel drive='rear_right_drive' "
-    "steer='rear_right_steer' radius='0.18 "
-    "m'/>"
-    "</locomotion></robot></scene>";
+#define ROVER                                                                                             \
+    "<default name='wheel'><drive kd='40'/></default><default name='steer'><drive kp='800' "              \
+    "kd='60'/></default>"                                                                                 \
+    "<robot name='k10' file='../models/k10.urdf' base='floating' xyz='0 0 0.0'><surface link='*_wheel' "  \
+    "surface='rubber'/>"                                                                                  \
+    "<drive joint='front_left_steer' default='steer'/><drive joint='rear_left_steer' default='steer'/>"   \
+    "<drive joint='front_right_steer' default='steer'/><drive joint='rear_right_steer' default='steer'/>" \
+    "<drive joint='front_left_drive' default='wheel'/><drive joint='rear_left_drive' default='wheel'/>"   \
+    "<drive joint='front_right_drive' default='wheel'/><drive joint='rear_right_drive' default='wheel'/>" \
+    "<locomotion type='all-wheel' max-speed='0.9 m/s' max-turn='1.5 rad/s' max-acceleration='1 m/s^2'>"   \
+    "<wheel drive='front_left_drive' steer='front_left_steer' radius='0.18 m'/><wheel "                   \
+    "drive='front_right_drive' steer='front_right_steer' "                                                \
+    "radius='0.18 m'/>"                                                                                   \
+    "<wheel drive='rear_left_drive' steer='rear_left_steer' radius='0.18 m'/><wheel "                     \
+    "drive='rear_right_drive' "                                                                           \
+    "steer='rear_right_steer' radius='0.18 "                                                              \
+    "m'/>"                                                                                                \
+    "</locomotion>"
+const char live_robot_scene[] = "<scene name='robot' version='1'>" WORLD OBJECTS ROVER "</robot></scene>";
+const char live_battery_scene[] = "<scene name='battery' version='1'>" WORLD OBJECTS ROVER
+                                  "<battery capacity='500 Wh' idle='40 W'/></robot></scene>";
 
 void live_ok(us_status status, const us_error *err) {
     char text[1200];

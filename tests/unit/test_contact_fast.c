@@ -92,10 +92,9 @@ static void each_twin_gives_what_the_plain_code_gives(void **state) {
     // velocities up to 10, and where an impact is solved by the stiffness of its rows over the mass, 1e6 (see
     // IMPACT_STIFFNESS): 1e-8.
     static const twin list[] = {
-        {"free", USI_FAST_FREE, 1e-7},  {"branch", USI_FAST_BRANCH, 1e-7}, {"lone", USI_FAST_LONE, 1e-9},
-        {"layout", USI_FAST_LAYOUT, 0}, {"islands", USI_FAST_ISLANDS, 0},  {"skip", USI_FAST_SKIP, 1e-9},
-        {"stick", USI_FAST_STICK, 0},   {"poses", USI_FAST_POSES, 0},      {"boxes", USI_FAST_BOXES, 0},
-        {"apart", USI_FAST_APART, 0},   {"ceiling", USI_FAST_CEILING, 0},  {"pair", USI_FAST_PAIR, 0},
+        {"free", USI_FAST_FREE, 1e-7},    {"branch", USI_FAST_BRANCH, 1e-7}, {"layout", USI_FAST_LAYOUT, 0},
+        {"islands", USI_FAST_ISLANDS, 0}, {"skip", USI_FAST_SKIP, 1e-9},     {"poses", USI_FAST_POSES, 0},
+        {"boxes", USI_FAST_BOXES, 0},     {"apart", USI_FAST_APART, 0},      {"pair", USI_FAST_PAIR, 0},
         {"all", USI_FAST_ALL, 1e-7},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "proxy/robot.h"
+#include "proxy/proxy__robot.h"
 #include "proxy_world.h"
 
 static const char *const with_services = "<network services='true'/>";

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "proxy/robot.h"
+#include "proxy/proxy__robot.h"
 
 static int64_t clock_ns(clockid_t which) {
     struct timespec t;
@@ -42,7 +42,7 @@ static void without_timing_stamps_are_simulated_time_and_samples_leave_at_once(v
     init(&r, (us_timing){0});
     usi_timing_follow(&r.proxy, 5 * SECOND, true);
     assert_int_equal(usi_timing_stamp(&r.proxy, &r.robot, 5 * SECOND), 5 * SECOND);
-    assert_int_equal(usi_timing_due(&r.proxy, &r.robot, 5 * SECOND, US_TOPIC_ODOM), 0);
+    assert_int_equal(usi_timing_due(&r.proxy, &r.robot, 5 * SECOND, false), 0);
 }
 
 static void stamps_go_on_from_the_time_of_day_by_the_steps_of_simulated_time(void **state) {
@@ -65,8 +65,8 @@ static void samples_leave_after_delay_and_jitter_and_the_same_seed_gives_the_sam
     usi_timing_follow(&r.proxy, 0, true);
     int64_t base = r.proxy.now, least = INT64_MAX, most = 0;
     for (int64_t time = 0; time > -SECOND; time -= MS) {
-        int64_t late = usi_timing_due(&r.proxy, &r.robot, time, US_TOPIC_ODOM) - (base + time);
-        assert_int_equal(late, usi_timing_due(&r.proxy, &r.robot, time, US_TOPIC_IMU) - (base + time));
+        int64_t late = usi_timing_due(&r.proxy, &r.robot, time, false) - (base + time);
+        assert_int_equal(late, usi_timing_due(&r.proxy, &r.robot, time, false) - (base + time));
         assert_true(late >= 5 * MS && late <= 7 * MS);
         least = late < least ? late : least;
         most = late > most ? late : most;
@@ -77,8 +77,8 @@ static void samples_leave_after_delay_and_jitter_and_the_same_seed_gives_the_sam
     init(&other, r.network.timing);
     other.proxy.now = r.proxy.now;
     other.proxy.own_ahead = r.proxy.own_ahead;
-    assert_int_equal(usi_timing_due(&other.proxy, &other.robot, -3 * MS, US_TOPIC_ODOM),
-                     usi_timing_due(&r.proxy, &r.robot, -3 * MS, US_TOPIC_ODOM));
+    assert_int_equal(usi_timing_due(&other.proxy, &other.robot, -3 * MS, false),
+                     usi_timing_due(&r.proxy, &r.robot, -3 * MS, false));
 }
 
 static void a_fast_world_does_not_pile_up_samples_and_a_paused_one_goes_on_with_the_clock(void **state) {
@@ -87,7 +87,7 @@ static void a_fast_world_does_not_pile_up_samples_and_a_paused_one_goes_on_with_
     init(&r, (us_timing){.is_wall = true, .delay = 0.005});
     usi_timing_follow(&r.proxy, 0, true);
     usi_timing_follow(&r.proxy, 3600 * SECOND, false);
-    assert_int_equal(usi_timing_due(&r.proxy, &r.robot, 3600 * SECOND, US_TOPIC_ODOM), r.proxy.now + 5 * MS);
+    assert_int_equal(usi_timing_due(&r.proxy, &r.robot, 3600 * SECOND, false), r.proxy.now + 5 * MS);
     // As if it had begun 10 s earlier, and simulated 1 s since.
     r.proxy.own_ahead -= 10 * SECOND;
     r.proxy.wall_ahead -= 10 * SECOND;

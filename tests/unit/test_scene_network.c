@@ -63,6 +63,14 @@ static void one_warning(const us_spec *spec, const char *part) {
     assert_true(w->remedy[0] != 0 && w->line > 0);
 }
 
+// Of the first topic of a source; -1: there is none.
+static double rate_of(const us_network_def *d, const char *source) {
+    for (int32_t i = 0; i < d->n_topic; i++) {
+        if (strcmp(d->topics[i].source, source) == 0) return d->topics[i].rate;
+    }
+    return -1;
+}
+
 // ---------------------------------------------------------------- reading
 
 static void a_robot_that_says_nothing_speaks_under_its_own_name_with_every_default(void **state) {
@@ -82,9 +90,9 @@ static void a_robot_that_says_nothing_speaks_under_its_own_name_with_every_defau
     assert_int_equal(d->n_wheel + d->n_motor + d->motor_port, 0);
     near(d->battery_capacity, 0);
     near(d->uplink.delay + d->uplink.loss + d->downlink.delay + d->downlink.bandwidth, 0);
-    near(d->rate[US_TOPIC_IMU], 100);
-    near(d->rate[US_TOPIC_ODOM], 50);
-    near(d->rate[US_TOPIC_NAVIGATOR_STATUS], 5);
+    near(rate_of(d, "imu"), 100);
+    near(rate_of(d, "odom"), 50);
+    near(rate_of(d, "navigator"), 5);
     near(us_spec_get_clock_rate(spec), 200);
     assert_non_null(strstr(d->file, "inline.xml"));
     assert_int_equal(n_warning(spec), 0);
@@ -139,10 +147,10 @@ static void everything_that_can_be_written_is_read_in_si_units(void **state) {
     assert_string_equal(d->base_frame, "cart/fork");
     near(d->timeout, 1.5);
     assert_true(d->has_services);
-    near(d->rate[US_TOPIC_ODOM], 20);
-    near(d->rate[US_TOPIC_IMU], 400);
-    near(d->rate[US_TOPIC_TF], 0);
-    near(d->rate[US_TOPIC_TRUTH], 50);
+    near(rate_of(d, "odom"), 20);
+    near(rate_of(d, "imu"), 400);
+    near(rate_of(d, "tf"), 0);
+    near(rate_of(d, "truth"), 50);
     near(d->uplink.delay, 1.3);
     near(d->uplink.jitter, 0.1);
     near(d->uplink.loss, 0.02);
@@ -181,15 +189,31 @@ static void everything_that_can_be_written_is_read_in_si_units(void **state) {
 
 static void the_schema_knows_every_topic_and_every_kind_of_locomotion(void **state) {
     (void)state;
-    for (int i = 0; i < US_TOPIC_COUNT; i++) {
+    static const char *const topics[] = {"joint_states",
+                                         "odom",
+                                         "tf",
+                                         "tf_static",
+                                         "imu/data",
+                                         "robot_description",
+                                         "battery_state",
+                                         "diagnostics",
+                                         "truth",
+                                         "motor_group/status",
+                                         "locomotor/status",
+                                         "pose_estimator/status",
+                                         "navigator/status"};
+    for (int i = 0; us_topic_source_view(i); i++) {
         char inside[200];
-        snprintf(inside, sizeof inside, "<network><topic name='%s' rate='7 Hz'/></network>",
-                 us_topic_kind_name((us_topic_kind)i));
+        snprintf(inside, sizeof inside, "<network><topic name='%s' rate='7 Hz'/></network>", topics[i]);
         us_spec *spec = load_cart(inside);
-        for (int k = 0; k < US_TOPIC_COUNT; k++)
-            near(us_spec_view_network(spec, 0)->rate[k], k == i ? 7 : us_network_def_default().rate[k]);
+        for (int k = 0; us_topic_source_view(k); k++) {
+            const us_topic_source *s = us_topic_source_view(k);
+            near(rate_of(us_spec_view_network(spec, 0), s->name), k == i ? 7 : s->rate);
+        }
         us_spec_destroy(spec);
     }
+    assert_null(us_topic_source_view(-1));
+    assert_null(us_topic_source_view((int32_t)(sizeof topics / sizeof *topics)));
     const char *const wheels[US_LOCOMOTION_COUNT] = {
         NULL, "<wheel drive='left' radius='1'/><wheel drive='right' radius='1'/>",
         "<wheel drive='left' radius='1'/><wheel drive='front' steer='steer' radius='1'/>",
@@ -204,7 +228,6 @@ static void the_schema_knows_every_topic_and_every_kind_of_locomotion(void **sta
         assert_int_equal(us_spec_view_network(spec, 0)->locomotion, i);
         us_spec_destroy(spec);
     }
-    assert_string_equal(us_topic_kind_name(US_TOPIC_COUNT), "?");
     assert_string_equal(us_locomotion_name(US_LOCOMOTION_COUNT), "?");
 }
 
@@ -337,9 +360,9 @@ static void the_fleet_has_fifty_carts_each_under_its_own_name_with_six_topics(vo
             near(us_spec_view_drive(spec, d->wheels[k].drive)->kd, 4);
         }
         int n_on = 0;
-        for (int k = 0; k < US_TOPIC_COUNT; k++) {
-            n_on += d->rate[k] > 0;
-            if (d->rate[k] > 0) near(d->rate[k], 50);
+        for (int k = 0; k < d->n_topic; k++) {
+            n_on += d->topics[k].rate > 0;
+            if (d->topics[k].rate > 0) near(d->topics[k].rate, 50);
         }
         assert_int_equal(n_on, 6);
     }
@@ -388,7 +411,7 @@ static void what_is_doubtful_becomes_a_warning(void **state) {
     (void)state;
     us_spec *spec = load_cart("<network><topic name='odom' rate='2 kHz'/></network>");
     one_warning(spec, "rate: 2000 Hz is more than one sample in each step of 0.001 s");
-    near(us_spec_view_network(spec, 0)->rate[US_TOPIC_ODOM], 2000);
+    near(rate_of(us_spec_view_network(spec, 0), "odom"), 2000);
     us_spec_destroy(spec);
     // One per step exactly is no more than one per step.
     spec = load("<scene version='1'><world step='3 ms' clock-rate='${1/0.003}'/></scene>");
@@ -462,6 +485,10 @@ static void a_definition_is_copied_and_replaced_by_the_next_one(void **state) {
     us_spec_destroy(spec);
 }
 
+static void set_topic(us_publication_def *t, const char *source, const char *name, double rate) {
+    *t = (us_publication_def){source, name, rate};
+}
+
 static void what_cannot_be_is_refused_and_nothing_changes(void **state) {
     (void)state;
     us_spec *spec = load("<scene version='1'><robot name='cart' file='parts/cart.urdf'>" DRIVES "</robot>"
@@ -507,7 +534,22 @@ static void what_cannot_be_is_refused_and_nothing_changes(void **state) {
     REFUSED(d.locomotion = US_LOCOMOTION_NONE, US_ERR_VALUE)
     REFUSED(wheels[0].radius = 0, US_ERR_VALUE)
     REFUSED(wheels[0].radius = NAN, US_ERR_VALUE)
-    REFUSED(d.rate[US_TOPIC_TF] = -1, US_ERR_VALUE)
+    us_publication_def topics[] = {{"tf", NULL, 50}, {"odom", "wheels", 1}};
+    REFUSED((d.n_topic = 2, d.topics = NULL), US_ERR_ARG)
+    REFUSED((d.n_topic = -1, d.topics = topics), US_ERR_ARG)
+    REFUSED((d.n_topic = 129, d.topics = topics), US_ERR_LIMIT)
+    set_topic(&topics[0], "tf", NULL, -1);
+    REFUSED((d.n_topic = 2, d.topics = topics), US_ERR_VALUE)
+    set_topic(&topics[0], "tf", NULL, NAN);
+    REFUSED((d.n_topic = 2, d.topics = topics), US_ERR_VALUE)
+    set_topic(&topics[0], "lidar", NULL, 1);
+    REFUSED((d.n_topic = 2, d.topics = topics), US_ERR_NAME)
+    set_topic(&topics[0], NULL, "name", 1);
+    REFUSED((d.n_topic = 2, d.topics = topics), US_ERR_NAME)
+    set_topic(&topics[0], "odom", "wheels", 1);
+    REFUSED((d.n_topic = 2, d.topics = topics), US_ERR_NAME)
+    set_topic(&topics[0], "odom", "a b", 1);
+    REFUSED((d.n_topic = 2, d.topics = topics), US_ERR_NAME)
     REFUSED(d.timeout = INFINITY, US_ERR_VALUE)
     REFUSED(d.max_speed = -1, US_ERR_VALUE)
     REFUSED(d.uplink.loss = 1.5, US_ERR_VALUE)

@@ -73,8 +73,8 @@ static void rig_init(rig *r, double rate) {
     X.p = us_vec3_make(0.5, 0, 0);
     Y = X;
     Y.q = us_quat_exp(us_vec3_make(PI / 2, 0, 0));
-    const us_sensor_def sensors[] = {{US_SENSOR_IMU, "arm_imu", arm, X, rate},
-                                     {US_SENSOR_IMU, "turned_imu", arm, Y, 0}};
+    const us_sensor_def sensors[] = {{.name = "arm_imu", .link = arm, .X_BS = X, .rate = rate},
+                                     {.name = "turned_imu", .link = arm, .X_BS = Y}};
     us_network_def network = us_network_def_default();
     network.group = 0;
     network.sensors = sensors;
@@ -327,12 +327,16 @@ static void sensors_that_cannot_be_are_refused(void **state) {
     rig r;
     rig_init(&r, 0);
     us_network_def network = *us_spec_view_network(r.spec, 0);
+    network.n_topic = 0;
     const us_sensor_def good = network.sensors[0];
     us_sensor_def bad[2] = {good, good};
     network.sensors = bad;
     assert_int_equal(us_spec_set_network(r.spec, &network), US_ERR_NAME);
     network.n_sensor = 1;
-    bad[0].name = "imu";
+    bad[0].name = "odom";
+    assert_int_equal(us_spec_set_network(r.spec, &network), US_ERR_NAME);
+    // With a pose of its own it has a frame of its own, and "arm" is a link's.
+    bad[0].name = "arm";
     assert_int_equal(us_spec_set_network(r.spec, &network), US_ERR_NAME);
     bad[0].name = "1 imu";
     assert_int_equal(us_spec_set_network(r.spec, &network), US_ERR_NAME);
@@ -341,6 +345,9 @@ static void sensors_that_cannot_be_are_refused(void **state) {
     assert_int_equal(us_spec_set_network(r.spec, &network), US_ERR_ARG);
     bad[0] = good;
     bad[0].rate = -1;
+    assert_int_equal(us_spec_set_network(r.spec, &network), US_ERR_VALUE);
+    bad[0] = good;
+    bad[0].spin_noise = NAN;
     assert_int_equal(us_spec_set_network(r.spec, &network), US_ERR_VALUE);
     bad[0] = good;
     bad[0].X_BS.q.w = 2;

@@ -240,6 +240,42 @@ static void one_that_comes_back_takes_up_where_it_was_seen_last(void **state) {
     split_close(&net);
 }
 
+static void one_that_comes_back_has_its_faults_and_its_battery(void **state) {
+    (void)state;
+    static char text[8192];
+    snprintf(text, sizeof text, "%s", three());
+    // r2 gets a battery.
+    static const char battery[] = "<battery capacity='100 Wh'/>";
+    char *at = strstr(strstr(text, "name='r2'"), "</robot>");
+    memmove(at + strlen(battery), at, strlen(at) + 1);
+    memcpy(at, battery, strlen(battery));
+    split_net net;
+    split_open(&net);
+    split_process *a = split_add(&net, text, "r1,r3", EXCHANGE), *b = split_add(&net, text, "r2", EXCHANGE);
+    us_drive weak = us_model_find_drive(b->model, "r2/front_left");
+    us_joint blocked = us_model_find_joint(b->model, "r2/front_right");
+    us_battery cell = us_model_find_battery(b->model, "r2");
+    assert_true(weak.i >= 0 && blocked.i >= 0 && cell.i >= 0);
+    assert_true(split_run(&net, 495, 5));
+    assert_int_equal(us_sim_set_drive_strength(b->sim, weak, 0.25), US_OK);
+    assert_int_equal(us_sim_set_blockage(b->sim, blocked, 0.75), US_OK);
+    assert_int_equal(us_sim_set_battery(b->sim, cell, 1234), US_OK);
+    assert_true(split_run(&net, 505, 5));
+    split_kill(b);
+    assert_false(split_run(&net, 1000, 5));
+    const split_process *c = split_add(&net, text, "r2", EXCHANGE);
+    assert_true(split_run(&net, 600, 10));
+    assert_int_equal(a->status, US_OK);
+    for (int i = 0; i < 2; i++) {
+        const us_sim *sim = i ? c->sim : a->sim;
+        assert_true(us_sim_get_drive_strength(sim, weak) == 0.25);
+        assert_true(us_sim_get_blockage(sim, blocked) == 0.75);
+        assert_true(us_sim_get_battery(sim, cell).energy <= 1234);
+        assert_true(us_sim_get_battery(sim, cell).energy > 1200);
+    }
+    split_close(&net);
+}
+
 // The same where the points are several stretches apart: it was seen last at 0.48 s, and the others wait for
 // it at 0.52 s.
 static void one_that_comes_back_finds_the_points_that_are_far_apart(void **state) {
@@ -308,6 +344,7 @@ int main(void) {
         cmocka_unit_test(robots_that_do_not_meet_move_as_in_one_process),
         cmocka_unit_test(nobody_goes_beyond_an_exchange_point_alone),
         cmocka_unit_test(one_that_comes_back_takes_up_where_it_was_seen_last),
+        cmocka_unit_test(one_that_comes_back_has_its_faults_and_its_battery),
         cmocka_unit_test(a_second_owner_that_comes_late_is_refused),
         cmocka_unit_test(bytes_that_are_no_message_change_nothing),
         cmocka_unit_test(what_is_far_apart_exchanges_less_often),

@@ -110,7 +110,10 @@ static void commands_about_the_world_are_read(void **state) {
     parse("fault k10 imu=bias:1,2,3,4,5,6");
     assert_true(c.part == USI_COMPONENT_IMU && c.fault == USI_FAULT_BIAS && c.n_number == 6 &&
                 c.number[5] == 6);
-    assert_string_equal(c.other, "");
+    assert_string_equal(c.other, "imu");
+    parse("fault k10 imu:mast=stuck");
+    assert_true(c.part == USI_COMPONENT_IMU && c.fault == USI_FAULT_STUCK);
+    assert_string_equal(c.other, "mast");
     parse("fault k10 power=brownout");
     assert_true(c.part == USI_COMPONENT_POWER && c.fault == USI_FAULT_BROWNOUT && c.n_number == 0);
     parse("fault k10 computer=reboot:2.5");

@@ -82,8 +82,8 @@ bool usi_branch_factor(usi_problem *p, usi_span span) {
     }
     if (root.end == root.first) return ok;
     add_along_axes(p, root, &at[root.end - 1]);
-    usi_store6(p->lone, &at[root.end - 1]);
-    return usi_factor6(p->lone, p->lone + 48) && ok;
+    usi_store6(p->root, &at[root.end - 1]);
+    return usi_factor6(p->root, p->root + 48) && ok;
 }
 
 // For n right-hand sides, 1 or 2, at a time: what one waits for, going from node to node, the other uses.
@@ -121,8 +121,8 @@ static inline __attribute__((always_inline)) void solve(usi_problem *p, usi_span
         _Alignas(32) double y[8];
         usi_store(y, load.a - twist->a);
         usi_store(y + 4, load.b - twist->b);
-        usi_forward6(p->lone, y);
-        usi_backward6(p->lone, p->lone + 48, y);
+        usi_forward6(p->root, y);
+        usi_backward6(p->root, p->root + 48, y);
         *twist = (usi_row){usi_load(y), usi_load(y + 4)};
         usi_v4 w = twist->a, v = __builtin_shufflevector(twist->a, twist->b, 3, 4, 5, 6);
         for (int32_t i = root.first; i < root.end; i++)

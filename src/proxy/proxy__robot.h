@@ -1,7 +1,7 @@
 // A robot of the proxy: what never changes about it, and what its firmware remembers, which is part of the
 // world's state.
-#ifndef USI_PROXY_ROBOT_H
-#define USI_PROXY_ROBOT_H
+#ifndef USI_PROXY__ROBOT_H
+#define USI_PROXY__ROBOT_H
 
 #include <stdatomic.h>
 
@@ -10,47 +10,27 @@
 #include "model/robots.h"
 #include "proxy/link.h"
 #include "proxy/mailbox.h"
+#include "proxy/outbox.h"
 #include "proxy/tap.h"
 #include "sim/sim.h"
 #include "spec/fault_target.h"
 #include "understudy/proxy.h"
 #include "wire/messages.h"
 
-// What a robot listens to. X(code, name under the robot's namespace, type)
-#define USI_COMMAND_LIST(X)                                                        \
-    X(USI_COMMAND_TWIST, "cmd_vel", usi_type_twist)                                \
-    X(USI_COMMAND_TWIST_STAMPED, "cmd_vel", usi_type_twist_stamped)                \
-    X(USI_COMMAND_TRAJECTORY, "joint_trajectory", usi_type_joint_trajectory)       \
-    X(USI_COMMAND_JOINTS, "joint_commands", usi_type_float64_multi_array)          \
-    X(USI_COMMAND_MOTORS, "motor_group/command", usi_type_motor_group_command)     \
-    X(USI_COMMAND_LOCOMOTOR, "locomotor/command", usi_type_locomotor_command)      \
-    X(USI_COMMAND_POSE, "pose_estimator/command", usi_type_pose_estimator_command) \
-    X(USI_COMMAND_GAIT, "gait", usi_type_string)                                   \
-    X(USI_COMMAND_NAVIGATOR, "navigator/command", usi_type_navigator_command)      \
-    X(USI_COMMAND_MOTOR_TEXT, "motors", usi_type_string)                           \
-    X(USI_COMMAND_ASK_MOTORS, "motor_group", usi_type_motor_group_request)         \
-    X(USI_COMMAND_ASK_LOCOMOTOR, "locomotor", usi_type_locomotor_request)          \
-    X(USI_COMMAND_ASK_POSE, "pose_estimator", usi_type_pose_estimator_request)     \
-    X(USI_COMMAND_ASK_NAVIGATOR, "navigator", usi_type_navigator_request)
-
-typedef enum usi_command_topic {
-#define USI_COMMAND_ENUM(code, name, type) code,
-    USI_COMMAND_LIST(USI_COMMAND_ENUM)
-#undef USI_COMMAND_ENUM
-        USI_COMMAND_COUNT
-} usi_command_topic;
-
-// The last four are requests, each answered by a reply. Their names are those of the services.
-enum { USI_COMMAND_ASK = USI_COMMAND_ASK_MOTORS, USI_SERVICE_COUNT = USI_COMMAND_COUNT - USI_COMMAND_ASK };
-
-const char *usi_command_name(int32_t topic);
 const us_message_type *usi_command_type(int32_t topic);
 
 enum {
     USI_UPLINK_SIZE = 64 * 1024,
     USI_UPLINK_SPARE = 8 * 1024,  // of a perfect link, for the day when a fault delays it
-    USI_OUTLET_COUNT = US_TOPIC_COUNT + USI_SERVICE_COUNT,  // what it says: topics, then replies
 };
+
+// Where samples of one topic, or replies of one service, leave.
+typedef struct usi_outlet {
+    const us_message_type *type;
+    us_writer *writer;  // NULL: without a network
+    int32_t channel;    // of the proxy; -1: none, as of replies
+    bool is_sent;       // a sample has left, and was not lost on the radio
+} usi_outlet;
 
 // ---------------------------------------------------------------- what never changes
 
@@ -69,10 +49,10 @@ typedef struct usi_robot {
     const char *name;
     const char *description;  // the URDF; NULL: there is none
     usi_mailbox *mailbox;
-    us_writer *writer[USI_OUTLET_COUNT];
+    int32_t n_topic;     // of the model's robot
+    usi_outlet *outlet;  // of each topic, then USI_SERVICE_COUNT of replies
     us_reader *reader[USI_COMMAND_COUNT];
-    int32_t says[US_TOPIC_COUNT], hears[USI_COMMAND_COUNT];  // channels of the proxy; -1: none
-    bool has_told[US_TOPIC_COUNT];  // a sample has left, and has not been lost on the radio
+    int32_t command_channel[USI_COMMAND_COUNT];  // of the proxy; -1: none
     usi_motor_server *motors;
     usi_link_head downlink_head;
     usi_link_queue downlink;
@@ -155,13 +135,13 @@ struct us_proxy {
     char *bytes;    // and encoded
     size_t n_message, n_byte;
     us_bus *bus;
-    struct usi_outbox *outbox;
+    usi_outbox *outbox;
     usi_record_tap record;  // .sample NULL: nothing is recorded
     us_writer *clock;
     double clock_rate;
-    bool is_clock_off;  // another process tells the time
+    bool is_clock_off;  // another process publishes it
     usi_channel *channel;
-    int32_t n_channel, clock_says;
+    int32_t n_channel, clock_channel;
     usi_tap_function *tap;
     void *tap_context;
     _Atomic bool owes_tap;  // the latched samples, once more
@@ -199,15 +179,10 @@ void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s
 // stay.
 void usi_robot_forget(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
 
-// Commands to the world itself stand in recordings under this topic.
-#define USI_WORLD_TOPIC "/understudy/command"
-
-// channel.c: what a robot says and hears, by name. The channels are made with the robots.
+// channel.c: names in the robot's namespace, and which commands it takes.
 void usi_topic_name(const usi_robot *r, const char *name, char *out, size_t cap);
-void usi_sample_topic(const usi_robot *r, us_topic_kind topic, char *out, size_t cap);
-const us_message_type *usi_sample_type(us_topic_kind topic);
-bool usi_has_topic(const usi_robot *r, us_topic_kind topic);
 bool usi_has_command(const usi_robot *r, int32_t topic);
+// The channels are made with the robots.
 us_status usi_channels_make(us_proxy *p);
 // Of a message that came or went, and of a sample that the tap may want; -1 is no channel.
 void usi_channel_count(us_proxy *p, int32_t channel);
@@ -215,15 +190,15 @@ void usi_channel_tap(us_proxy *p, int32_t channel, int64_t time, const void *byt
 
 // publish.c: the samples of a robot that are due.
 void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_state *s, bool is_first);
-// Those that are told once, again: to the tap, or to the recorder alone.
+// Those that are sent once, again: to the tap, or to the recorder alone.
 typedef enum usi_sink { USI_SINK_ALL, USI_SINK_TAP, USI_SINK_RECORDER } usi_sink;
 void usi_robot_repeat(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, usi_sink sink);
 // Answers a request with the status of now. Nothing without a network.
 void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s,
                      const usi_reply *reply);
-// What is not a robot's: sent to the writer, which may be NULL, and said on a channel of the proxy,
-// which may be -1.
-us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t says, const us_message_type *type,
+// What is not a robot's: sent to the writer, which may be NULL, and on a channel of the proxy, which may be
+// -1.
+us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, const us_message_type *type,
                          const void *message, int64_t time);
 // A robot's state in the sim's; NULL when the sim has none.
 const usi_robot_state *usi_view_state(const usi_robot *r, const us_sim *sim);
@@ -261,25 +236,9 @@ void usi_timing_follow(us_proxy *p, int64_t time, bool is_jump);
 // What the robot's clock shows at a simulated time, and when samples of that time leave (as for
 // usi_outbox_put), the truth a moment before the rest. ns
 int64_t usi_timing_stamp(const us_proxy *p, const usi_robot *r, int64_t time);
-int64_t usi_timing_due(const us_proxy *p, const usi_robot *r, int64_t time, int32_t outlet);
+int64_t usi_timing_due(const us_proxy *p, const usi_robot *r, int64_t time, bool is_truth);
 
 // Whether a sample with this rate (Hz) is due at a tick.
 bool usi_is_due(double rate, double step, int64_t tick);
-int64_t usi_time_of(const us_proxy *p, int64_t tick);  // ns
-
-// ---------------------------------------------------------------- what is sent (outbox.c)
-
-typedef struct usi_outbox usi_outbox;
-us_status usi_outbox_create(const us_allocator *allocator, usi_outbox **out);
-void usi_outbox_destroy(usi_outbox *box);  // sends what waits first
-// It leaves at `due` (CLOCK_MONOTONIC, ns; 0: at once), and not before those that were put earlier. False
-// when there is no room: the sample is counted as unsent.
-bool usi_outbox_put(usi_outbox *box, us_writer *writer, const void *bytes, size_t length, int64_t time,
-                    int64_t due);
-void usi_outbox_ring(usi_outbox *box);  // wakes the sender
-// Asks the system to let the sender run before others, as samples have their time. Where that is not allowed,
-// nothing changes.
-void usi_outbox_hurry(usi_outbox *box);
-int64_t usi_outbox_n_unsent(usi_outbox *box);
 
 #endif

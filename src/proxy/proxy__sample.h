@@ -1,0 +1,45 @@
+// Samples of a robot while they are made: whose, of what moment, and the memory of their arrays.
+#ifndef USI_PROXY__SAMPLE_H
+#define USI_PROXY__SAMPLE_H
+
+#include "proxy/proxy__robot.h"
+
+typedef struct usi_sampling {
+    us_proxy *p;
+    usi_robot *r;
+    const us_sim *sim;
+    const usi_robot_state *s;
+    const usi_firmware_state *firmware;
+    int64_t time;     // now, ns
+    int64_t of_time;  // the moment that the sample is of
+    int32_t outlet;   // of the robot
+    int32_t sensor;   // of the model, whose reading it is; -1: none
+    size_t used;      // of the proxy's memory for one message
+    usi_sink sink;
+} usi_sampling;
+
+// publish.c: memory for n things of `each` bytes, all 0; NULL when there is none left.
+void *usi_sampling_take(usi_sampling *w, size_t n, size_t each);
+// Makes a sequence of n elements; of none when there is no room.
+#define USI_SAMPLING_TAKE(w, sequence, n)                                                   \
+    do {                                                                                    \
+        (sequence)._buffer = usi_sampling_take(w, (size_t)(n), sizeof *(sequence)._buffer); \
+        (sequence)._length = (sequence)._maximum = (sequence)._buffer ? (uint32_t)(n) : 0;  \
+    } while (0)
+void usi_sampling_head(const usi_sampling *w, us_msg_header *header, const char *frame);
+// The message leaves on the outlet.
+void usi_sampling_send(usi_sampling *w, const void *message);
+
+// message_part.c: parts of messages. Variances of wheel odometry: what a rover on wheels that slip a little
+// can promise, and no promise about what it does not measure.
+us_msg_pose usi_message_pose(us_pose X);
+us_msg_pose usi_message_planar_pose(const double x[3]);
+void usi_message_odometry_covariance(double *pose, double *twist);
+
+// sample.c, diagnostics.c, service.c: one function per source.
+typedef void usi_sample_function(usi_sampling *w);
+usi_sample_function usi_sample_joint_states, usi_sample_odom, usi_sample_tf, usi_sample_tf_static,
+    usi_sample_imu, usi_sample_description, usi_sample_battery, usi_sample_diagnostics, usi_sample_truth,
+    usi_sample_motor_group, usi_sample_locomotor, usi_sample_pose_estimator, usi_sample_navigator;
+
+#endif

@@ -1,0 +1,163 @@
+// Samples of what a robot's sensors and firmware know, and of where it really is.
+#include <math.h>
+
+#include "proxy/proxy__sample.h"
+
+void usi_sample_joint_states(usi_sampling *w) {
+    const usi_robot *r = w->r;
+    us_msg_joint_state m = {0};
+    usi_sampling_head(w, &m.header, "");
+    USI_SAMPLING_TAKE(w, m.name, r->model->firmware.n_joint);
+    USI_SAMPLING_TAKE(w, m.position, r->model->firmware.n_joint);
+    USI_SAMPLING_TAKE(w, m.velocity, r->model->firmware.n_joint);
+    USI_SAMPLING_TAKE(w, m.effort, r->model->firmware.n_joint);
+    if (r->model->firmware.n_joint > 0 && m.effort._length == 0) return;
+    const double *torque = us_sim_view_torque(w->sim);
+    for (int32_t i = 0; i < r->model->firmware.n_joint; i++) {
+        const usi_firmware_joint *j = &r->model->firmware.joint[i];
+        m.name._buffer[i] = usi_text(j->name);
+        m.position._buffer[i] = usi_read_q(r, w->sim, i);
+        m.velocity._buffer[i] = usi_read_v(r, w->sim, i);
+        m.effort._buffer[i] = j->drive >= 0 ? torque[r->model->drive[j->drive].index] : 0;
+    }
+    usi_sampling_send(w, &m);
+}
+
+void usi_sample_odom(usi_sampling *w) {
+    const usi_robot *r = w->r;
+    us_msg_odometry m = {0};
+    usi_sampling_head(w, &m.header, r->model->odom_frame);
+    m.child_frame_id = usi_text(r->model->base_frame);
+    m.pose.pose = usi_message_planar_pose(w->firmware->odom);
+    m.twist.twist.linear.x = w->firmware->odom_v[0];
+    m.twist.twist.linear.y = w->firmware->odom_v[1];
+    m.twist.twist.angular.z = w->firmware->odom_v[2];
+    usi_message_odometry_covariance(m.pose.covariance, m.twist.covariance);
+    usi_sampling_send(w, &m);
+}
+
+// Where it really is: on a name of its own, for those who test.
+void usi_sample_truth(usi_sampling *w) {
+    const usi_robot *r = w->r;
+    us_msg_odometry m = {0};
+    usi_sampling_head(w, &m.header, "world");
+    m.child_frame_id = usi_text(r->model->root_frame);
+    m.pose.pose = usi_message_pose(us_sim_get_pose(w->sim, r->model->root));
+    if (r->model->floating.i >= 0) {
+        const double *v = us_sim_view_v(w->sim) + r->model->base_v;
+        m.twist.twist.angular = (us_msg_vector3){v[0], v[1], v[2]};
+        m.twist.twist.linear = (us_msg_vector3){v[3], v[4], v[5]};
+    }
+    usi_sampling_send(w, &m);
+}
+
+// ---------------------------------------------------------------- frames
+
+static us_msg_transform_stamped transform_of(usi_sampling *w, const char *parent, const char *child,
+                                             us_pose X) {
+    us_msg_transform_stamped t = {0};
+    usi_sampling_head(w, &t.header, parent);
+    t.child_frame_id = usi_text(child);
+    t.transform.translation = (us_msg_vector3){X.p.x, X.p.y, X.p.z};
+    t.transform.rotation = (us_msg_quaternion){X.q.x, X.q.y, X.q.z, X.q.w};
+    return t;
+}
+
+// The firmware does not know that something has come off: a frame behind a break is where the last reading of
+// its encoder has it. A joint without an encoder is known by its drawing alone.
+static us_pose as_remembered(const usi_sampling *w, const usi_robot_frame *f) {
+    if (f->joint < 0) return f->X_PF;
+    double q = usi_read_q(w->r, w->sim, f->joint), half = 0.5 * f->rotation * q;
+    us_pose X = {{cos(half), sin(half) * f->axis.x, sin(half) * f->axis.y, sin(half) * f->axis.z},
+                 us_vec3_scale(f->distance * q, f->axis)};
+    return us_pose_mul(f->X_PF, X);
+}
+
+// Frames come from what the encoders say: beyond where the joint is, along its own axis, as far as the
+// reading is off.
+static us_pose as_read(const usi_sampling *w, const usi_robot_frame *f, us_pose X_PC) {
+    double off = usi_read_q(w->r, w->sim, f->joint) - us_sim_view_q(w->sim)[w->r->model->joint[f->joint].q];
+    if (off == 0) return X_PC;
+    double half = 0.5 * f->rotation * off;
+    us_pose X = {{cos(half), sin(half) * f->axis.x, sin(half) * f->axis.y, sin(half) * f->axis.z},
+                 us_vec3_scale(f->distance * off, f->axis)};
+    return us_pose_mul(X_PC, X);
+}
+
+static us_pose pose_of_frame(const usi_sampling *w, const usi_robot_frame *f) {
+    if (f->is_lost || f->child_body.i < 0) return as_remembered(w, f);
+    us_pose X_PC = us_pose_mul(us_pose_inverse(us_sim_get_pose(w->sim, f->parent_body)),
+                               us_sim_get_pose(w->sim, f->child_body));
+    return f->joint >= 0 ? as_read(w, f, X_PC) : X_PC;
+}
+
+static void sample_frames(usi_sampling *w, bool is_fixed) {
+    const usi_robot *r = w->r;
+    int32_t n =
+        is_fixed ? r->model->n_fixed_frame : r->model->n_frame - r->model->n_fixed_frame + usi_can_move(r);
+    if (n == 0) return;
+    us_msg_tf_message m = {0};
+    USI_SAMPLING_TAKE(w, m.transforms, n);
+    if (m.transforms._length == 0) return;
+    int32_t k = 0;
+    if (!is_fixed && usi_can_move(r)) {
+        us_pose X = us_pose_identity();
+        X.p = us_vec3_make(w->firmware->odom[0], w->firmware->odom[1], 0);
+        X.q = (us_quat){cos(0.5 * w->firmware->odom[2]), 0, 0, sin(0.5 * w->firmware->odom[2])};
+        // A frame has one parent: where the base hangs on another link, it is that one's root.
+        X = us_pose_mul(X, us_pose_mul(us_pose_inverse(us_sim_get_pose(w->sim, r->model->base)),
+                                       us_sim_get_pose(w->sim, r->model->root)));
+        m.transforms._buffer[k++] = transform_of(w, r->model->odom_frame, r->model->root_frame, X);
+    }
+    for (int32_t i = 0; i < r->model->n_frame; i++) {
+        const usi_robot_frame *f = &r->model->frame[i];
+        if (f->is_fixed != is_fixed) continue;
+        m.transforms._buffer[k++] = transform_of(w, f->parent, f->child, pose_of_frame(w, f));
+    }
+    usi_sampling_send(w, &m);
+}
+
+void usi_sample_tf(usi_sampling *w) { sample_frames(w, false); }
+void usi_sample_tf_static(usi_sampling *w) { sample_frames(w, true); }
+
+// ---------------------------------------------------------------- readings
+
+void usi_sample_imu(usi_sampling *w) {
+    us_msg_imu m = {0};
+    const usi_sensor *k = &w->p->model->sensor[w->sensor];
+    const double *x = usi_sim_reading(w->sim, w->sensor);
+    usi_sampling_head(w, &m.header, k->frame);
+    m.orientation = (us_msg_quaternion){x[1], x[2], x[3], x[0]};
+    m.angular_velocity = (us_msg_vector3){x[4], x[5], x[6]};
+    m.linear_acceleration = (us_msg_vector3){x[7], x[8], x[9]};
+    for (int i = 0; i < 9; i += 4) {
+        m.linear_acceleration_covariance[i] = k->noise[0] * k->noise[0];
+        m.angular_velocity_covariance[i] = k->noise[1] * k->noise[1];
+    }
+    usi_sampling_send(w, &m);
+}
+
+void usi_sample_battery(usi_sampling *w) {
+    const usi_sensor *k = &w->p->model->sensor[w->sensor];
+    const usi_battery *b = &w->p->model->battery[k->battery];
+    const double *x = usi_sim_reading(w->sim, w->sensor);
+    us_msg_battery_state m = {0};
+    usi_sampling_head(w, &m.header, k->frame);
+    m.voltage = (float)x[1];
+    m.temperature = NAN;
+    m.current = (float)x[2];
+    m.capacity = (float)(b->capacity / 3600 / b->voltage);
+    m.design_capacity = m.capacity;
+    m.charge = (float)((double)m.capacity * x[0]);
+    m.percentage = (float)x[0];
+    m.power_supply_status = 2;  // discharging
+    m.present = true;
+    m.location = usi_text("");
+    m.serial_number = usi_text("");
+    usi_sampling_send(w, &m);
+}
+
+void usi_sample_description(usi_sampling *w) {
+    us_msg_string m = {usi_text(w->r->description)};
+    usi_sampling_send(w, &m);
+}

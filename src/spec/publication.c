@@ -1,0 +1,281 @@
+// What a robot publishes: sources, sensors and the table of its topics.
+#include "spec/publication.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text_value.h"
+#include "spec/spec.h"
+
+static const struct {
+    us_topic_source source;
+    const char *topic;
+} table[USI_SOURCE_COUNT] = {
+#define SOURCE_ROW(code, name, topic, type, rate, is_once) {{name, type, rate, is_once}, topic},
+    USI_SOURCE_LIST(SOURCE_ROW)
+#undef SOURCE_ROW
+};
+
+const char *usi_command_name(int32_t topic) {
+#define COMMAND_NAME(code, name) name,
+    static const char *const names[] = {USI_COMMAND_LIST(COMMAND_NAME)};
+#undef COMMAND_NAME
+    return topic >= 0 && topic < USI_COMMAND_COUNT ? names[topic] : NULL;
+}
+
+// ---------------------------------------------------------------- names
+
+static bool is_source(int32_t i) { return i >= 0 && i < USI_SOURCE_COUNT; }
+
+const us_topic_source *us_topic_source_view(int32_t i) { return is_source(i) ? &table[i].source : NULL; }
+
+static void full_name(const char *namespace_, const char *name, char *out, size_t cap) {
+    bool is_absolute = name[0] == '/' || !namespace_ || !namespace_[0];
+    snprintf(out, cap, "%s%s%s%s", name[0] == '/' ? "" : "/", is_absolute ? "" : namespace_,
+             is_absolute ? "" : "/", name);
+}
+
+static void truth_topic(const char *namespace_, char *out, size_t cap) {
+    snprintf(out, cap, "/understudy/truth/%s/odom", namespace_ && namespace_[0] ? namespace_ : "robot");
+}
+
+void us_topic_source_topic(int32_t i, const char *namespace_, char *buf, size_t cap) {
+    if (!buf || cap == 0) return;
+    buf[0] = 0;
+    if (i == USI_SOURCE_TRUTH) {
+        truth_topic(namespace_, buf, cap);
+    } else if (is_source(i)) {
+        full_name(namespace_, table[i].topic, buf, cap);
+    }
+}
+
+const us_sensor_def *usi_find_sensor_def(const us_network_def *d, const char *name) {
+    for (int32_t i = 0; i < d->n_sensor; i++) {
+        if (strcmp(d->sensors[i].name, name) == 0) return &d->sensors[i];
+    }
+    return NULL;
+}
+
+bool usi_has_own_frame(const us_sensor_def *s) {
+    const us_pose X = s->X_BS;
+    return X.p.x != 0 || X.p.y != 0 || X.p.z != 0 || X.q.x != 0 || X.q.y != 0 || X.q.z != 0;
+}
+
+static int32_t find_own_source(const char *name) {
+    for (int32_t i = 0; i < USI_SOURCE_COUNT; i++) {
+        if (strcmp(table[i].source.name, name) == 0) return i;
+    }
+    return -1;
+}
+
+int32_t usi_find_source(const us_network_def *d, const char *name) {
+    int32_t own = find_own_source(name);
+    return own >= 0 ? own : usi_find_sensor_def(d, name) ? (int32_t)USI_SOURCE_IMU : -1;
+}
+
+int32_t usi_find_source_by_topic(const char *topic) {
+    for (int32_t i = 0; i < USI_SOURCE_COUNT; i++) {
+        // The truth's own topic is found by the source's name alone: "odom" is the robot's.
+        const char *own = i == USI_SOURCE_TRUTH ? table[i].source.name : table[i].topic;
+        if (strcmp(own, topic) == 0 || (own[0] == '/' && strcmp(own + 1, topic) == 0)) return i;
+    }
+    return -1;
+}
+
+double usi_publication_rate(const us_network_def *d, const char *name) {
+    const us_sensor_def *sensor = usi_find_sensor_def(d, name);
+    if (sensor && sensor->rate > 0) return sensor->rate;
+    return table[usi_find_source(d, name)].source.rate;
+}
+
+void usi_publication_topic(const us_network_def *d, const us_publication_def *t, char out[USI_TOPIC_NAME]) {
+    full_name(d->namespace_, t->name, out, USI_TOPIC_NAME);
+}
+
+// ---------------------------------------------------------------- checks
+
+static bool is_at_least_0(double x) { return isfinite(x) && x >= 0; }
+
+static bool is_good_pose(us_pose X) {
+    double n2 = X.q.w * X.q.w + X.q.x * X.q.x + X.q.y * X.q.y + X.q.z * X.q.z;
+    return fabs(n2 - 1) < 1e-6 && isfinite(X.p.x) && isfinite(X.p.y) && isfinite(X.p.z);
+}
+
+static bool is_topic_name(const char *name) { return usi_is_ros_name(name + (name[0] == '/'), true); }
+
+// "k10/mast" of the robot "k10" is "mast".
+static bool is_link_of(const us_spec *spec, int32_t group, const char *name) {
+    const char *robot = spec->group[group].name ? spec->group[group].name : "";
+    size_t n = strlen(robot) + (robot[0] != 0);
+    for (int32_t i = 0; i < spec->n_link; i++) {
+        const us_link_def *l = &spec->link[i];
+        if (l->group == group && strlen(l->name) > n && strcmp(l->name + n, name) == 0) return true;
+    }
+    return false;
+}
+
+us_status usi_check_sensor(const us_spec *spec, const us_network_def *d, int32_t i, us_error *err) {
+    static const char *const name_remedy =
+        "use letters, digits and _, not starting with a digit, with / between parts and not around them";
+    const us_sensor_def *s = &d->sensors[i];
+    const us_link_def *link = us_spec_view_link(spec, s->link);
+    if ((unsigned)s->kind >= (unsigned)US_SENSOR_COUNT || !link || link->group != d->group)
+        return us_error_set(err, US_ERR_ARG, NULL, "name a link of the robot",
+                            "the sensor is on no link of the robot");
+    if (!is_at_least_0(s->rate) || !is_at_least_0(s->force_noise) || !is_at_least_0(s->spin_noise) ||
+        !is_good_pose(s->X_BS))
+        return us_error_set(err, US_ERR_VALUE, NULL, "write finite numbers of 0 or more",
+                            "a number of the sensor is out of range");
+    if (!s->name || !usi_is_ros_name(s->name, true))
+        return us_error_set(err, US_ERR_NAME, NULL, name_remedy, "name: \"%.60s\" is no name of a sensor",
+                            s->name ? s->name : "");
+    int32_t own = find_own_source(s->name);
+    if (own >= 0 && own != USI_SOURCE_IMU)
+        return us_error_set(err, US_ERR_NAME, NULL, "give it another name", "name: \"%s\" is published on %s",
+                            s->name, table[own].topic);
+    for (int32_t k = 0; k < i; k++) {
+        if (strcmp(d->sensors[k].name, s->name) == 0)
+            return us_error_set(err, US_ERR_NAME, NULL, "give each sensor of a robot its own name",
+                                "the name \"%.60s\" is used twice", s->name);
+    }
+    if (usi_has_own_frame(s) && is_link_of(spec, d->group, s->name))
+        return us_error_set(
+            err, US_ERR_NAME, NULL, "name it otherwise, or put it on that link without xyz and rpy",
+            "name: a link of the robot is called \"%.60s\", and its frame would be this one", s->name);
+    return US_OK;
+}
+
+static us_status fail_source(const us_network_def *d, const char *name, us_error *err) {
+    const char *known[USI_SOURCE_COUNT + USI_SENSOR_LIMIT];
+    int32_t n = 0;
+    for (int32_t i = 0; i < USI_SOURCE_COUNT; i++)
+        known[n++] = table[i].source.name;
+    for (int32_t i = 0; i < d->n_sensor && i < USI_SENSOR_LIMIT; i++)
+        known[n++] = d->sensors[i].name;
+    return usi_fail_unknown("source of a topic", name, known, n, err);
+}
+
+us_status usi_check_publication(const us_network_def *d, int32_t i, us_error *err) {
+    const us_publication_def *t = &d->topics[i];
+    if (!t->source || usi_find_source(d, t->source) < 0)
+        return fail_source(d, t->source ? t->source : "", err);
+    if (!is_at_least_0(t->rate))
+        return us_error_set(err, US_ERR_VALUE, NULL, "write a rate of 0 or more", "the rate is out of range");
+    if (t->name && !is_topic_name(t->name))
+        return us_error_set(
+            err, US_ERR_NAME, NULL,
+            "use letters, digits and _, not starting with a digit, with / between parts; with / in front it "
+            "is not below the robot's namespace",
+            "name: \"%.60s\" is no name of a topic", t->name);
+    return US_OK;
+}
+
+// Names that are not the robot's to publish on.
+static const char *owner_of(const us_network_def *d, const us_publication_def *t, const char *topic) {
+    char other[USI_TOPIC_NAME];
+    for (int32_t k = 0; k < USI_COMMAND_ASK; k++) {
+        full_name(d->namespace_, usi_command_name(k), other, sizeof other);
+        if (strcmp(topic, other) == 0) return "what the robot listens to";
+    }
+    if (strcmp(topic, "/clock") == 0) return "the simulation's clock";
+    truth_topic(d->namespace_, other, sizeof other);
+    bool is_truth = usi_find_source(d, t->source) == USI_SOURCE_TRUTH && strcmp(topic, other) == 0;
+    return strncmp(topic, "/understudy/", 12) == 0 && !is_truth ? "the simulator's own" : NULL;
+}
+
+// Another robot's publication on the same topic, of another type: NULL when there is none.
+static const char *conflict_with_others(const us_spec *spec, const us_network_def *d, const char *topic,
+                                        const char *type) {
+    char other[USI_TOPIC_NAME];
+    for (int32_t i = 0; i < spec->n_network; i++) {
+        const us_network_def *o = &spec->network[i];
+        for (int32_t k = 0; k < o->n_topic && o->group != d->group && !o->is_off; k++) {
+            usi_publication_topic(o, &o->topics[k], other);
+            const char *its = table[usi_find_source(o, o->topics[k].source)].source.type;
+            if (o->topics[k].rate > 0 && strcmp(other, topic) == 0 && strcmp(its, type) != 0) return its;
+        }
+    }
+    return NULL;
+}
+
+us_status usi_check_publications(const us_spec *spec, const us_network_def *d, int32_t *out_which,
+                                 us_error *err) {
+    char topic[USI_TOPIC_NAME], other[USI_TOPIC_NAME];
+    for (int32_t i = 0; i < d->n_topic; i++) {
+        const us_publication_def *t = &d->topics[i];
+        *out_which = i;
+        if (t->rate == 0) continue;
+        usi_publication_topic(d, t, topic);
+        for (int32_t k = 0; k < i; k++) {
+            usi_publication_topic(d, &d->topics[k], other);
+            if (d->topics[k].rate == 0 || strcmp(topic, other) != 0) continue;
+            return us_error_set(err, US_ERR_NAME, NULL,
+                                "give each its own name, or one of them the rate 0: sources without a "
+                                "<topic> are published too",
+                                "the topic \"%.100s\" is published twice: from \"%.60s\" and from \"%.60s\"",
+                                topic, d->topics[k].source, t->source);
+        }
+        const char *owner = owner_of(d, t, topic);
+        if (owner)
+            return us_error_set(err, US_ERR_NAME, NULL, "give it another name", "the topic \"%.100s\" is %s",
+                                topic, owner);
+        const char *type = table[usi_find_source(d, t->source)].source.type;
+        const char *others = d->is_off ? NULL : conflict_with_others(spec, d, topic, type);
+        if (others)
+            return us_error_set(err, US_ERR_NAME, NULL, "give it another name",
+                                "the topic \"%.100s\" is another robot's, with samples of %s", topic, others);
+    }
+    return US_OK;
+}
+
+// ---------------------------------------------------------------- the whole table
+
+static bool is_named(const us_network_def *d, const char *source) {
+    for (int32_t i = 0; i < d->n_topic; i++) {
+        if (strcmp(d->topics[i].source, source) == 0) return true;
+    }
+    return false;
+}
+
+// The topic on which a source is published by default; NULL without memory.
+static const char *own_topic(usi_arena *arena, const us_network_def *d, const char *source) {
+    int32_t i = find_own_source(source);
+    if (i >= 0 && i != USI_SOURCE_TRUTH) return table[i].topic;
+    char topic[USI_TOPIC_NAME];
+    bool is_good = true;
+    if (i == USI_SOURCE_TRUTH) {
+        truth_topic(d->namespace_, topic, sizeof topic);
+    } else {
+        snprintf(topic, sizeof topic, "%s/data", source);
+    }
+    return usi_arena_text(arena, topic, &is_good);
+}
+
+bool usi_complete_publications(usi_arena *arena, us_network_def *d) {
+    size_t cap = (size_t)d->n_topic + USI_SOURCE_COUNT + (size_t)d->n_sensor;
+    us_publication_def *out = usi_arena_alloc(arena, cap * sizeof *out, _Alignof(us_publication_def));
+    if (!out) return false;
+    int32_t n = 0;
+    for (int32_t i = 0; i < USI_SOURCE_COUNT; i++) {
+        const char *name = table[i].source.name;
+        if (!is_named(d, name))
+            out[n++] = (us_publication_def){.source = name, .rate = usi_publication_rate(d, name)};
+    }
+    for (int32_t i = 0; i < d->n_sensor; i++) {
+        const char *name = d->sensors[i].name;
+        if (find_own_source(name) < 0 && !is_named(d, name))
+            out[n++] = (us_publication_def){.source = name, .rate = usi_publication_rate(d, name)};
+    }
+    // Those that were written stand last: of two that do not go together, one of them is wrong.
+    for (int32_t i = 0; i < d->n_topic; i++)
+        out[n++] = d->topics[i];
+    bool is_good = true;
+    for (int32_t i = 0; i < n; i++) {
+        if (!out[i].name) out[i].name = own_topic(arena, d, out[i].source);
+        is_good = is_good && out[i].name;
+    }
+    d->topics = out;
+    d->n_topic = n;
+    return is_good;
+}

@@ -1,0 +1,142 @@
+// Sensors and topics of a robot: <sensor> inside <robot>, <topic> inside <network>.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "spec/publication.h"
+#include "spec/scene.h"
+#include "spec/spec.h"
+
+// A rate of messages: 0 or more, and nothing is sent twice in one step.
+us_status usi_scene_rate(usi_reader *r, const xmlNode *node, const char *name, double *out) {
+    usi_look look = usi_look_at(node);
+    us_status status = usi_look_positive(r, &look, name, USI_FREQUENCY, false, out);
+    double step = us_spec_view_world(r->spec)->step;
+    // A rate of exactly one per step may come out a rounding above it.
+    if (status || !usi_xml_attr(node, name) || *out * step <= 1 + 1e-9) return status;
+    return usi_warn(r, node, "lower the rate, or the step of the <world>",
+                    "%s: %g Hz is more than one sample in each step of %g s: one is sent", name, *out, step);
+}
+
+// ---- <sensor> ----
+
+static us_status read_sensor(usi_reader *r, const usi_scene_group *group, const xmlNode *node,
+                             us_network_def *d, us_sensor_def *s) {
+    us_error why = {0};
+    double seed = 0;
+    usi_look look = usi_look_at(node);
+    // The schema knows one type.
+    *s = (us_sensor_def){
+        .kind = US_SENSOR_IMU, .name = usi_xml_attr(node, "name"), .X_BS = us_pose_identity()};
+    us_status status = usi_scene_find_link(r, group, node, "link", &s->link);
+    if (!status && s->link == US_WORLD)
+        status = usi_fail(r, US_ERR_NAME, node, "name a link of the robot", "link: the world has no sensors");
+    if (!status) status = usi_scene_pose(r, node, &s->X_BS);
+    if (!status) status = usi_look_positive(r, &look, "rate", USI_FREQUENCY, false, &s->rate);
+    if (!status)
+        status = usi_look_positive(r, &look, "force-noise", USI_ACCELERATION, false, &s->force_noise);
+    if (!status) status = usi_look_positive(r, &look, "spin-noise", USI_SPIN, false, &s->spin_noise);
+    if (!status) status = usi_look_positive(r, &look, "seed", USI_PLAIN, false, &seed);
+    if (!status && (seed != floor(seed) || seed > 9007199254740992.0))
+        status =
+            usi_fail(r, US_ERR_VALUE, node, "write a whole number from 0 to 2^53", "seed: %g is none", seed);
+    if (status) return status;
+    s->seed = (uint64_t)seed;
+    status = usi_check_sensor(r->spec, d, d->n_sensor, &why);
+    if (status) return usi_fail(r, status, node, why.remedy, "%.300s", why.message);
+    const double step = us_spec_view_world(r->spec)->step;
+    if (s->rate * step <= 1 + 1e-9) return US_OK;
+    return usi_warn(r, node, "lower the rate, or the step of the <world>",
+                    "rate: %g Hz is more than one sample in each step of %g s: one is taken", s->rate, step);
+}
+
+us_status usi_scene_sensors(usi_reader *r, const usi_scene_group *group, us_network_def *d) {
+    us_sensor_def *sensors = usi_reader_alloc(r, USI_SENSOR_LIMIT * sizeof *sensors);
+    if (!sensors) return usi_fail_memory(r);
+    d->sensors = sensors;
+    us_status status = US_OK;
+    for (const xmlNode *n = usi_xml_child(group->node, "sensor"); n && !status;
+         n = usi_xml_next(n, "sensor")) {
+        if (d->n_sensor == USI_SENSOR_LIMIT)
+            return usi_fail(r, US_ERR_LIMIT, n, "write fewer", "a robot has at most %d sensors",
+                            USI_SENSOR_LIMIT);
+        status = read_sensor(r, group, n, d, &sensors[d->n_sensor]);
+        if (!status) d->n_sensor++;
+    }
+    return status;
+}
+
+// ---- <topic> ----
+
+static us_status fail_topic(usi_reader *r, const xmlNode *node, const us_network_def *d, const char *name) {
+    usi_guess guess = usi_guess_start(name);
+    char own[USI_TOPIC_NAME], remedy[400];
+    for (int32_t i = 0; us_topic_source_view(i); i++) {
+        us_topic_source_topic(i, "", own, sizeof own);
+        if (i != USI_SOURCE_TRUTH) usi_guess_offer(&guess, own + 1);
+        if (guess.best == own + 1) guess.best = usi_reader_text(r, "%s", own + 1);
+    }
+    for (int32_t i = 0; i < d->n_sensor; i++) {
+        const char *topic = usi_reader_text(r, "%s/data", d->sensors[i].name);
+        if (topic) usi_guess_offer(&guess, topic);
+    }
+    if (guess.best) {
+        snprintf(remedy, sizeof remedy, "did you mean \"%.100s\"?", guess.best);
+    } else {
+        snprintf(remedy, sizeof remedy,
+                 "docs/network.md lists the topics; for a name of your own, name its source: "
+                 "source=\"odom\" name=\"%.100s\"",
+                 name);
+    }
+    return usi_fail(r, US_ERR_NAME, node, remedy, "there is no topic \"%.60s\"", name);
+}
+
+// <topic source="mast_imu" name="mast/imu" rate="50 Hz"/>. Without a source it is that whose own topic has
+// the name; with one, the name is any.
+static us_status read_topic(usi_reader *r, const xmlNode *node, us_network_def *d, us_publication_def *t) {
+    const char *source = usi_xml_attr(node, "source"), *name = usi_xml_attr(node, "name");
+    us_error why = {0};
+    if (!source && !name)
+        return usi_fail(r, US_ERR_SCHEMA, node, "write name=\"odom\", or source=\"odom\" and any name",
+                        "neither source nor name is given");
+    *t = (us_publication_def){.source = source, .name = source ? name : NULL};
+    if (!source) {
+        // The topics of sensors are theirs by name: "mast_imu/data".
+        const char *slash = strrchr(name, '/');
+        int32_t own = usi_find_source_by_topic(name);
+        if (own >= 0) {
+            t->source = us_topic_source_view(own)->name;
+        } else if (slash && strcmp(slash, "/data") == 0) {
+            t->source = usi_reader_text(r, "%.*s", (int)(slash - name), name);
+        }
+        if (!t->source || usi_find_source(d, t->source) < 0) return fail_topic(r, node, d, name);
+    }
+    us_status status = usi_check_publication(d, d->n_topic, &why);
+    if (status) return usi_fail(r, status, node, why.remedy, "%.300s", why.message);
+    t->rate = usi_publication_rate(d, t->source);
+    status = usi_scene_rate(r, node, "rate", &t->rate);
+    const us_sensor_def *sensor = usi_find_sensor_def(d, t->source);
+    if (status || !sensor || sensor->rate == 0 || t->rate <= sensor->rate * (1 + 1e-9)) return status;
+    status = usi_warn(r, node, "lower the rate, or raise the sensor's",
+                      "rate: the sensor samples at %g Hz, and no sample is sent twice", sensor->rate);
+    t->rate = sensor->rate;
+    return status;
+}
+
+us_status usi_scene_topics(usi_reader *r, const xmlNode *network, us_network_def *d) {
+    int32_t n = 0;
+    for (const xmlNode *t = usi_xml_child(network, "topic"); t; t = usi_xml_next(t, "topic")) {
+        if (++n > USI_TOPIC_LIMIT)
+            return usi_fail(r, US_ERR_LIMIT, t, "write fewer", "a robot has at most %d topics",
+                            USI_TOPIC_LIMIT);
+    }
+    us_publication_def *topics = usi_reader_alloc(r, ((size_t)n + 1) * sizeof *topics);
+    if (!topics) return usi_fail_memory(r);
+    d->topics = topics;
+    us_status status = US_OK;
+    for (const xmlNode *t = usi_xml_child(network, "topic"); t && !status; t = usi_xml_next(t, "topic")) {
+        status = read_topic(r, t, d, &topics[d->n_topic]);
+        if (!status) d->n_topic++;
+    }
+    return status;
+}
