@@ -125,12 +125,12 @@ static cli_figure time_forces(const us_soil *soil) {
     for (int32_t i = -1; i < CLI_BENCH_SAMPLE; i++) {
         double begin = cli_bench_seconds();
         for (int32_t k = 0; k < N_CALL; k++) {
-            double share = (double)k / N_CALL;
+            double share = (double)k / (double)N_CALL;
             sum += us_soil_wheel_reaction(soil, &wheel, (us_soil_history){0, 9.81}, 0.01 + 0.01 * share, 0.03,
                                           0.005, 0.35 + 0.1 * share)
                        .force.x;
         }
-        if (i >= 0) samples[i] = (cli_bench_seconds() - begin) / N_CALL;
+        if (i >= 0) samples[i] = (cli_bench_seconds() - begin) / (double)N_CALL;
     }
     cli_figure out = cli_bench_figure(samples);
     // The sum is looked at, so that the calls are made.

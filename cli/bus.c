@@ -52,7 +52,7 @@ static int compare(const void *left, const void *right) {
     return order ? order : memcmp(a->id, b->id, sizeof a->id);
 }
 
-// Names come from strangers: what is no plain character must reach neither the terminal nor JSON.
+// Names come from other programs: control characters must reach neither the terminal nor JSON.
 static void make_printable(char *text) {
     for (; *text; text++) {
         if (*text < 0x20 || *text > 0x7e) *text = '?';
@@ -121,7 +121,7 @@ bool cli_bus_discover(cli_bus *bus) {
     return is_new;
 }
 
-// True while a program that tells its nodes has not been heard: its endpoints have no names yet.
+// True while a program that publishes its nodes has not been received: its endpoints have no names yet.
 static bool is_name_missing(const cli_bus *bus) {
     for (int32_t i = 0; i < bus->n_endpoint; i++) {
         const us_endpoint *e = &bus->endpoints[i];
@@ -144,7 +144,7 @@ void cli_bus_settle(cli_bus *bus, double timeout) {
     for (;;) {
         if (cli_bus_discover(bus)) last = cli_clock();
         now = cli_clock();
-        // Who hears nobody yet may just be too early.
+        // Discovery may not be complete yet.
         bool is_quiet =
             bus->n_participant > 0 && bus->n_endpoint > 0 && now - last >= quiet && !is_name_missing(bus);
         if (is_quiet || now >= until || cli_is_stopped()) return;
@@ -190,7 +190,7 @@ us_qos cli_qos_for_reader(const cli_bus *bus, const char *dds_topic, int32_t dep
         qos.is_reliable = qos.is_reliable && e->qos.is_reliable;
         qos.is_transient_local = qos.is_transient_local && e->qos.is_transient_local;
     }
-    // Best effort and volatile hears whoever comes.
+    // Best effort and volatile matches every writer.
     if (n == 0) qos.is_reliable = qos.is_transient_local = false;
     return qos;
 }
@@ -245,7 +245,7 @@ int64_t cli_wall_ns(void) { return read_clock(CLOCK_REALTIME); }
 static volatile sig_atomic_t stop_requested;
 static void (*last_rites)(void);
 
-// Ends the program the way the signal would have.
+// Ends the program as the signal would have.
 static void on_end(int number) {
     if (last_rites) last_rites();
     signal(number, SIG_DFL);

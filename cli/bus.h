@@ -42,7 +42,7 @@ static inline bool cli_is_ros_topic(const char *dds) {
     return dds[0] == 'r' && dds[1] == 't' && dds[2] == '/';
 }
 
-// The QoS with which a reader hears every writer of a topic (as DDS has its name): reliable only when all
+// The QoS with which a reader matches every writer of a topic (as DDS has its name): reliable only when all
 // are, transient-local only when all are.
 us_qos cli_qos_for_reader(const cli_bus *bus, const char *dds_topic, int32_t depth);
 // The ROS topic that somebody who wrote `topic` timeout likely meant, into out; false when none is near.

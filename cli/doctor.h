@@ -50,7 +50,7 @@ void cli_doctor_add(cli_doctor *doctor, cli_weight weight, const char *where, co
 
 // ---- this computer ----
 
-// Fills `def` too. A variable with a bad value is told and passed over.
+// Fills `def` too. A variable with a bad value is reported and ignored.
 void cli_doctor_environment(cli_doctor *doctor);
 void cli_doctor_interfaces(cli_doctor *doctor);
 void cli_doctor_buffers(cli_doctor *doctor);
@@ -62,7 +62,7 @@ void cli_doctor_nodes(cli_doctor *doctor);
 void cli_doctor_types(cli_doctor *doctor);
 void cli_doctor_qos(cli_doctor *doctor);
 void cli_doctor_commands(cli_doctor *doctor);
-// Listens for a while: who tells the time, and whose stamps are of another one.
+// Listens for a while: who publishes the time, and whose stamps are of another one.
 void cli_doctor_clock(cli_doctor *doctor);
 
 #endif

@@ -41,7 +41,7 @@ void cli_doctor_nodes(cli_doctor *d) {
         }
         if (is_known) continue;
         first[n++] = i;
-        if (n_same == 1)  // told at the second; the third says nothing new
+        if (n_same == 1)  // reported at the second; the third adds nothing
             cli_doctor_add(d, CLI_WARNING, e->node,
                            "give each a name of its own (ros2 run ... --ros-args -r __node:=NAME), or end "
                            "the one left over",
@@ -87,13 +87,13 @@ static void check_types(cli_doctor *d, int32_t begin, int32_t end) {
                 version = p;
         }
         cli_ros_type(e->type, type);
-        // Told from the reader's side where there is one; a writer that nobody can read is told when the
-        // readers are served by others.
+        // Reported from the reader's side where there is one; a writer that nobody can read is reported when
+        // the readers are served by others.
         bool is_lost = other && !is_served(bus, i, begin, end) && !is_served_otherwise(bus, i, begin, end);
         if (is_lost && (!e->is_writer || is_served(bus, (int32_t)(other - bus->endpoints), begin, end))) {
             cli_ros_type(other->type, other_type);
             cli_doctor_add(d, CLI_WRONG, topic, "let both use one type, or give one of them another topic",
-                           "%s %s %s, but %s %s %s: they do not hear each other", node_of(e),
+                           "%s %s %s, but %s %s %s: they do not match", node_of(e),
                            e->is_writer ? "writes" : "reads", type, node_of(other),
                            other->is_writer ? "writes" : "reads", other_type);
         }
@@ -184,7 +184,7 @@ typedef struct ear {
     _Atomic bool is_heard;
 } ear;
 
-static void hear(void *context, const us_sample *sample) {
+static void on_clock(void *context, const us_sample *sample) {
     ear *e = context;
     double sec = us_message_get_number(e->type, sample->bytes, sample->length,
                                        e->is_clock ? "clock.sec" : "header.stamp.sec");
@@ -204,7 +204,7 @@ static void check_clock_writers(cli_doctor *d) {
         if (one && !is_told) {
             cli_doctor_add(d, CLI_WRONG, "/clock",
                            "end one of them, or let each simulation have its own ROS_DOMAIN_ID",
-                           "%s and %s both tell the time: it jumps to and fro for everybody who listens",
+                           "%s and %s both publish the time: it jumps back and forth for all subscribers",
                            node_of(one), node_of(e));
             is_told = true;
         }
@@ -237,13 +237,13 @@ static int32_t subscribe_all(cli_doctor *d, ear *ears, int32_t cap) {
         ears[n].endpoint = e;
         ears[n].is_clock = is_clock;
         us_topic_def def = {.topic = e->topic + 2, .type = type, .qos = {.depth = 1}, .node = -1};
-        if (!us_bus_add_reader(d->bus.bus, &def, hear, &ears[n], &ears[n].reader, NULL)) n++;
+        if (!us_bus_add_reader(d->bus.bus, &def, on_clock, &ears[n], &ears[n].reader, NULL)) n++;
     }
     return n;
 }
 
 static void check_stamps(cli_doctor *d, ear *ears, int32_t n) {
-    // Far more than any delay on the way, far less than any two clocks that are not the same.
+    // Far more than any delay in transit, far less than any two clocks that are not the same.
     const double far = 2;
     ear *clock = NULL;
     for (int32_t i = 0; i < n; i++)
@@ -252,7 +252,7 @@ static void check_stamps(cli_doctor *d, ear *ears, int32_t n) {
     if (clock && !atomic_load(&clock->is_heard)) {
         cli_doctor_add(
             d, CLI_WARNING, "/clock", "let the simulation run on, or end the program that announces it",
-            "%s announces it but did not tell the time for %.1f s: programs with use_sim_time stand still",
+            "%s announces it but did not publish the time for %.1f s: programs with use_sim_time stand still",
             node_of(clock->endpoint), d->listen);
         return;
     }

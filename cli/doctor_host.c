@@ -54,7 +54,7 @@ void cli_doctor_environment(cli_doctor *d) {
     add_variable(d, "FASTRTPS_DEFAULT_PROFILES_FILE", "read by Fast DDS alone");
     add_variable(d, "FASTDDS_BUILTIN_TRANSPORTS", "read by Fast DDS alone");
 
-    // Each bad variable is told; then it is looked away from, so that the next one shows.
+    // Each bad variable is reported; then it is ignored, so that the next one shows.
     for (size_t i = 0; i <= sizeof ours / sizeof ours[0]; i++) {
         us_error err = {0};
         d->def = us_bus_def_default();
@@ -94,7 +94,7 @@ static void keep_interface(cli_doctor *d, const struct ifaddrs *at) {
         memcpy(&in, at->ifa_addr, sizeof in);
         inet_ntop(AF_INET, &in.sin_addr, address, sizeof address);
     } else {
-        return;  // Cyclone and Fast DDS speak IPv4 unless told otherwise
+        return;  // Cyclone and Fast DDS use IPv4 by default
     }
     cli_interface *to = &d->interfaces[d->n_interface++];
     snprintf(to->name, sizeof to->name, "%s", at->ifa_name);

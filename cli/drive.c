@@ -20,7 +20,7 @@ typedef struct drive_options {
 typedef struct odometry {
     bool is_known;
     double sec, nanosec;  // its stamp
-    double x, y, yaw, speed, turn;
+    double x, y, yaw, speed, yaw_rate;
 } odometry;
 
 typedef struct driver {
@@ -103,7 +103,7 @@ static void on_odometry(driver *d) {
                             .y = a[3],
                             .yaw = yaw,
                             .speed = a[8],
-                            .turn = a[9]};
+                            .yaw_rate = a[9]};
         if (!d->start.is_known) d->start = d->now;
     }
 }
@@ -328,7 +328,7 @@ static void show(driver *d, bool is_keyboard) {
     char place[160] = "no odometry";
     if (d->now.is_known)
         snprintf(place, sizeof place, "x %.2f y %.2f yaw %.2f  %.2f m/s %.2f rad/s", d->now.x, d->now.y,
-                 d->now.yaw, d->now.speed, d->now.turn);
+                 d->now.yaw, d->now.speed, d->now.yaw_rate);
     cli_line_show("%s%+.2f m/s %+.2f rad/s%s | %s%s", d->is_alone ? "NOBODY LISTENS  " : "", d->v, d->w,
                   d->side != 0 ? " sideways" : "", place, is_keyboard ? " | WASD, space, q" : "");
 }
@@ -403,7 +403,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     const cli_option table[] = {
         {"v", CLI_NUMBER, &o.v, "M/S", "forward speed; without --v, --side and --w: the keyboard"},
         {"side", CLI_NUMBER, &o.side, "M/S", "speed to the left, for robots that can"},
-        {"w", CLI_NUMBER, &o.w, "RAD/S", "turn rate, left is positive"},
+        {"w", CLI_NUMBER, &o.w, "RAD/S", "yaw rate, left is positive"},
         {"time", CLI_NUMBER, &o.time, "S", "seconds to drive (until Ctrl-C)"},
         {"gait", CLI_TEXT, &o.gait, "GAIT",
          "how a walker walks from now on: tripod, wave, or wave and joints of legs to leave out"},
@@ -440,7 +440,7 @@ static int run(const cli_command *command, int argc, char **argv) {
         warn_of_others(&d);
         if (is_keyboard) {
             fprintf(stderr,
-                    "driving %s: arrows or WASD change speed and turn, comma and full stop go sideways, "
+                    "driving %s: arrows or WASD change speed and yaw rate, comma and full stop go sideways, "
                     "space stops, q ends\n",
                     d.topic);
             open_terminal();
@@ -461,7 +461,7 @@ const cli_command cli_command_drive = {
     .needs_operand = true,
     .summary = "move a robot by the keyboard or by numbers",
     .about = "Sends velocities on /ROBOT/cmd_vel, and a stop at the end, also after Ctrl-C. Keys: arrows or "
-             "WASD change speed and turn rate by\n"
+             "WASD change speed and yaw rate by\n"
              "0.1, comma and full stop the speed sideways, space stops, q ends.\n"
              "\n"
              "Examples:\n"

@@ -1,5 +1,5 @@
 // understudy fault: lets a part of a robot that runs fail, or mends it. The world command of the same name,
-// by way of `tell`.
+// through `tell`.
 #include <string.h>
 
 #include "cli.h"

@@ -16,7 +16,7 @@ bool cli_is_fancy(FILE *stream) {
     return !(no_color && no_color[0]) && cli_is_terminal(stream);
 }
 
-// "error: place: message\n  remedy: ...", the first word coloured. `n_times` above 1 is told after the
+// "error: place: message\n  remedy: ...", the first word coloured. `n_times` above 1 is printed after the
 // message.
 static void print_message(FILE *stream, const char *word, const char *colour, const us_error *err,
                           int32_t n_times) {
@@ -61,7 +61,7 @@ void cli_warn(const char *remedy, const char *format, ...) {
     print_message(stderr, "warning", "\033[1;33m", &err, 1);
 }
 
-// Two warnings are equal when a reader could not tell them apart.
+// Two warnings are equal when a reader could not distinguish them.
 static bool is_equal(const us_error *a, const us_error *b) {
     return a->line == b->line && a->column == b->column && strcmp(a->message, b->message) == 0 &&
            strcmp(a->element, b->element) == 0 && strcmp(a->file, b->file) == 0 &&

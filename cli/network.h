@@ -22,7 +22,7 @@ int cli_network_create(cli_network *network, us_spec *spec, const cli_load *load
 // Opens the bus that the environment asks for, and shares the world there with other processes. Before the
 // robots are connected.
 int cli_network_split(cli_network *network, const us_split_def *def);
-// Opens the bus that the environment asks for, and lets the robots speak on it. Does nothing when the world
+// Opens the bus that the environment asks for, and puts the robots on it. Does nothing when the world
 // has no robot.
 int cli_network_connect(cli_network *network);
 // Begins a recording: what is needed to run it again goes into it.

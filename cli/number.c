@@ -123,13 +123,13 @@ size_t cli_number_format(double x, char *buf) {
 
     int e = (int)((bits >> 52) & 2047) - 1075;
     uint64_t m = (bits & (((uint64_t)1 << 52) - 1)) | ((uint64_t)1 << 52);
-    // The decimal exponent from the binary one (log10 2 = 0.30103), at most one too small; the digits tell.
+    // The decimal exponent from the binary one (log10 2 = 0.30103), at most one too small; the digits decide.
     int exponent = (int)floor((e + 52) * 0.30102999566398120);
     const uint64_t ten16 = 10000000000000000u, ten17 = 10 * ten16;
     const u128 *power = powers();
     uint64_t digits = 0;
     for (;; exponent++) {
-        // k may reach 39 only when the guess is one too small, and then the next turn is the right one.
+        // k may reach 39 only when the guess is one too small, and then the next iteration is the right one.
         if (16 - exponent >= N_POWER) continue;
         digits = scale_and_round(m, power[16 - exponent], -e);
         if (digits < ten17) break;

@@ -91,11 +91,11 @@ static void put_number(FILE *out, double x, double y, const char *anchor, const 
 }
 
 static void svg_panel(FILE *out, const cli_panel *p, double left, double top) {
-    const double width = PANEL_WIDTH - LEFT - RIGHT, height = PANEL_HEIGHT - TOP - BOTTOM, x0 = left + LEFT,
-                 y0 = top + TOP;
+    const double width = PANEL_WIDTH - LEFT - RIGHT, height = PANEL_HEIGHT - TOP - BOTTOM,
+                 x0 = left + (double)LEFT, y0 = top + (double)TOP;
     range rx = range_of(p, false), ry = range_of(p, true);
     double sx = width / (rx.high - rx.low), sy = height / (ry.high - ry.low);
-    put_text(out, x0 + 0.5 * width, top + TOP - 9, "middle", " font-weight=\"bold\"", p->title);
+    put_text(out, x0 + 0.5 * width, top + (double)TOP - 9, "middle", " font-weight=\"bold\"", p->title);
     for (int32_t i = 0; i <= lround((rx.high - rx.low) / rx.tick); i++) {
         double value = rx.low + i * rx.tick, x = x0 + sx * (value - rx.low);
         fprintf(out, "<path d=\"M%.1f %.1fv%.1f\" stroke=\"%s\"/>\n", x, y0, height,

@@ -219,7 +219,7 @@ int cli_recorder_fini(cli_recorder *recorder) {
     int code = CLI_GO_ON;
     if (recorder->file >= 0) {
         cli_recorder_flush(recorder);
-        // Some file systems tell of a full disk only here.
+        // Some file systems report a full disk only here.
         if (close(recorder->file) != 0 && recorder->failed == 0) recorder->failed = errno;
         if (recorder->failed != 0) code = fail_write(recorder, recorder->failed);
     }

@@ -202,7 +202,7 @@ static int finish(tape *t, int code, double seconds) {
     return code;
 }
 
-// Names that nobody writes are told at the end: they may have come late.
+// Names that nobody writes are reported at the end: they may have come late.
 static void warn_of_missing(const tape *t) {
     for (int32_t i = 0; i < t->options->topics.n; i++) {
         char dds[CLI_NAME_MAX], near[CLI_NAME_MAX],

@@ -106,7 +106,7 @@ static bool has_writer(const player *p, const char *dds_topic) {
     return false;
 }
 
-// Gives those who listen already the time to find us, and tells of others who write the same.
+// Waits until present subscribers have discovered us, and reports other writers of the same topics.
 static void meet_others(player *p) {
     cli_bus_settle(&p->bus, 1);
     int32_t n_heard = 0;
@@ -129,8 +129,9 @@ static void meet_others(player *p) {
     }
     if (other)
         cli_warn("stop the other program, or play on another ROS_DOMAIN_ID",
-                 "%s writes %s too%s: listeners hear both", other->node[0] ? other->node : "another program",
-                 other->topic + 2, n_other > 1 ? ", and more of these topics are written" : "");
+                 "%s writes %s too%s: subscribers receive both",
+                 other->node[0] ? other->node : "another program", other->topic + 2,
+                 n_other > 1 ? ", and more of these topics are written" : "");
 }
 
 static int play(player *p, double rate) {
@@ -152,7 +153,7 @@ static int play(player *p, double rate) {
         }
         if (step.what == US_TIMELINE_END) break;
         if (step.what == US_TIMELINE_DUE) {
-            // A file may define channels that its index does not tell of: they have no writer.
+            // A file may define channels that its index does not list: they have no writer.
             us_writer *writer =
                 step.message.channel < p->info.n_channel ? p->outlets[step.message.channel].writer : NULL;
             if (writer) {
@@ -255,9 +256,9 @@ static int fail_model(const replay_options *o, us_recording *recording, const ch
     char *now = NULL, remedy[384];
     int32_t line = 0;  // the first that differs
     if (recorded && cli_read_file(scene, &now, &n_now) == CLI_GO_ON) {
-        size_t i = 0, least = n_recorded < n_now ? n_recorded : n_now;
+        size_t i = 0, n_common = n_recorded < n_now ? n_recorded : n_now;
         line = 1;
-        for (; i < least && recorded[i] == now[i]; i++)
+        for (; i < n_common && recorded[i] == now[i]; i++)
             line += now[i] == '\n';
         if (i == n_recorded && i == n_now) line = 0;
     }

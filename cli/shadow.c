@@ -1,4 +1,4 @@
-// Shows how well hardware and proxy agree, as the switch tells it on /understudy/shadow.
+// Shows how well hardware and proxy agree, as the switch publishes it on /understudy/shadow.
 #include "shadow.h"
 
 #include <math.h>

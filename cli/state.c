@@ -68,7 +68,7 @@ typedef struct reader {
     const us_model *model;
     us_model_counts n;
     cli_state *state;
-    int32_t base;        // the floating joint that "base" speaks of; -1: none
+    int32_t base;        // the floating joint that "base" means; -1: none
     const cJSON *names;  // the order of plain arrays; NULL: the model's
 } reader;
 
@@ -194,7 +194,7 @@ static int read_numbers(const reader *r, const cJSON *item, const char *element,
     return CLI_GO_ON;
 }
 
-// Scales four numbers to unit length. A rounded quaternion is fine, one that is none is told of.
+// Scales four numbers to unit length. A rounded quaternion is fine, one of length 0 is an error.
 static int make_unit(const reader *r, const char *element, double *q) {
     double length = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
     if (!(length > 1e-6))

@@ -14,7 +14,7 @@ typedef struct cli_state_file {
 // Parses the file; `path` NULL gives an empty one. CLI_GO_ON or the exit code.
 int cli_state_open(cli_state_file *file, const char *path);
 void cli_state_close(cli_state_file *file);
-// Whether it speaks of a base: then a robot file is loaded with one that floats.
+// Whether it has a base: then a robot file is loaded with one that floats.
 bool cli_state_has_base(const cli_state_file *file);
 
 typedef struct cli_state {

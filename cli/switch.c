@@ -37,9 +37,9 @@ static void print_event(void *context, int64_t time, const char *text) {
     struct tm local;
     char stamp[32] = "";
     if (localtime_r(&seconds, &local)) strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &local);
-    flockfile(stdout);  // the switch and the script speak from threads of their own
+    flockfile(stdout);  // the switch and the script print from threads of their own
     printf("%s.%03d  ", stamp, (int)(time / 1000000 % 1000));
-    // Names come from strangers.
+    // Names come from other programs: no control characters.
     for (const char *s = text; *s; s++)
         putchar((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
     putchar('\n');
@@ -358,22 +358,22 @@ static int parse_options(const cli_command *command, int argc, char **argv, swit
         {"script", CLI_TEXT, &o->script, "FILE",
          "a training script: lines TIME MODE, TIME WORLD COMMAND, between TIME TIME MODE"},
         {"seed", CLI_INTEGER, &o->seed, "N", "of what is random in the script (1)"},
-        {"secret", CLI_FLAG, &o->is_secret, NULL, "do not tell the operators who is in control"},
+        {"secret", CLI_FLAG, &o->is_secret, NULL, "do not publish who is in control"},
         {"heartbeat", CLI_TEXT, &o->heartbeat, "TOPIC",
          "the output that shows that a source lives (any of the robot's)"},
         {"tolerance", CLI_LIST, &o->tolerance, "NAME=VALUE",
          "how far hardware and proxy may differ in shadow and mirror: see docs/switch.md"},
         {"on-parted", CLI_TEXT, &o->on_parted, "ask|resync",
-         "when they differ by more: tell it, or set the proxy to the hardware's state too (ask)"},
+         "when they differ by more: report it, or set the proxy to the hardware's state too (ask)"},
         {"max-position", CLI_NUMBER, &o->position, "M",
          "how far hardware that takes over may be from the proxy (0.1)"},
         {"max-yaw", CLI_NUMBER, &o->yaw, "DEG", "by how much its heading may differ (5)"},
         {"max-joint", CLI_NUMBER, &o->joint, "DEG", "by how much its steering may (5)"},
         {"max-speed", CLI_NUMBER, &o->speed, "M/S",
-         "by how much its speed may; its turn rate by twice that in rad/s (0.05)"},
+         "by how much its speed may; its yaw rate by twice that in rad/s (0.05)"},
         {"ramp", CLI_NUMBER, &o->ramp, "M/S^2",
          "how fast the first velocities after a hand-over may change; 0: at once (0.5)"},
-        {"ramp-turn", CLI_NUMBER, &o->ramp_turn, "RAD/S^2", "the same for turn rates (1)"},
+        {"ramp-turn", CLI_NUMBER, &o->ramp_turn, "RAD/S^2", "the same for yaw rates (1)"},
         {"evidence", CLI_TEXT, &o->evidence, "FILE|none",
          "each hand-over adds a line of JSON (understudy-handover-ROBOT.jsonl)"},
         {"plain", CLI_FLAG, &o->is_plain, NULL, "change over without handing the state over"},
@@ -386,7 +386,8 @@ static int parse_options(const cli_command *command, int argc, char **argv, swit
         {"resync", CLI_FLAG, &o->is_resync, NULL,
          "ask a running switch to set the proxy to the hardware's state and to compare anew"},
         {"wait", CLI_NUMBER, &o->wait, "S", "how long an answer is waited for (5; with --match 70)"},
-        {"json", CLI_FLAG, &o->is_json, NULL, "--to and --status: as the line of JSON that the switch tells"},
+        {"json", CLI_FLAG, &o->is_json, NULL,
+         "--to and --status: as the line of JSON that the switch publishes"},
     };
     int code = cli_parse(command, options, sizeof options / sizeof options[0], argc, argv, out_robot);
     return code == CLI_GO_ON ? check_options(o) : code;
@@ -425,7 +426,7 @@ const cli_command cli_command_switch = {
     .about =
         "Hardware, proxy and operators each have a DDS domain of their own. The switch shows the operators "
         "one robot,\n"
-        "passes their commands on to the one in control and its outputs back, and tells on "
+        "passes their commands on to the one in control and its outputs back, and publishes on "
         "/understudy/authority who\n"
         "that is. It runs until Ctrl-C. With --to, --resync, --status or --watch it talks to one that runs.\n"
         "\n"

@@ -110,7 +110,7 @@ static const char *text_of(const cJSON *object, const char *key) {
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-// Names come from strangers: what is no plain character must not reach the terminal.
+// Names come from other programs: control characters must not reach the terminal.
 static void print_plain(FILE *out, const char *text) {
     for (const char *s = text; *s; s++)
         fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, out);
@@ -140,7 +140,7 @@ static int find_answer(const teller *t, const char *json) {
     return code;
 }
 
-static int hear(teller *t, double seconds) {
+static int wait_for_answer(teller *t, double seconds) {
     uint8_t *bytes = cli_allocate(MAX_STATUS, 1);
     double until = cli_clock() + seconds;
     int code = CLI_GO_ON;
@@ -194,13 +194,14 @@ static int run(const cli_command *command, int argc, char **argv) {
         int32_t n = us_writer_n_match(t.writer);
         if (n > 1)
             cli_warn("give each its own ROS_DOMAIN_ID",
-                     "%d simulations listen: all of them are told, and the first answer counts", (int)n);
+                     "%d simulations are subscribed: all of them receive it, and the first answer counts",
+                     (int)n);
         us_status status = send_command(&t);
         if (status)
             code =
                 cli_fail(CLI_RUN_FAILED, element, "try again", "cannot be sent: %s", us_status_text(status));
     }
-    if (code == CLI_GO_ON) code = hear(&t, 2);
+    if (code == CLI_GO_ON) code = wait_for_answer(&t, 2);
     if (code == CLI_GO_ON)
         code = cli_is_stopped() ? CLI_OK
                                 : cli_fail(CLI_RUN_FAILED, element,

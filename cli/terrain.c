@@ -59,7 +59,7 @@ void terrain_progress(void *context, double share) {
     cli_line_show("%s", bar);
 }
 
-// A projection that stretches the ground is worth a word: wheels would turn too often.
+// A projection that stretches the ground is worth a warning: wheels would rotate too often.
 static void warn_of(const char *file, const us_raster_info *info) {
     if (fabs(info->stretch_x - 1) > 0.01 || fabs(info->stretch_y - 1) > 0.01)
         cli_warn("--local lays it into a frame that is true to scale",

@@ -7,7 +7,7 @@ int terrain_import(int argc, char **argv);
 int terrain_info(int argc, char **argv);
 int terrain_random(int argc, char **argv);
 
-// A line that tells how far it is, for a terminal. `context`: an int32_t, -1 at first.
+// A line of progress, for a terminal. `context`: an int32_t, -1 at first.
 void terrain_progress(void *context, double share);
 
 #endif

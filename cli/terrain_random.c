@@ -10,7 +10,7 @@
 
 static const char ELEMENT[] = "understudy terrain random";
 
-enum { WHOLE = 4096, TABLE_MOST = 100000, NODES_MOST = 1 << 24 };
+enum { WHOLE = 4096, TABLE_MOST = 100000, MAX_NODES = 1 << 24 };
 
 typedef struct settings {
     us_random_site_def def;
@@ -22,12 +22,12 @@ typedef struct settings {
 } settings;
 
 // Up to `most` numbers with commas between them; how many, or -1.
-static int numbers(const char *text, int most, double *out) {
+static int numbers(const char *text, int cap, double *out) {
     int n = 0;
     for (;; n++) {
         char *end;
         double x = strtod(text, &end);
-        if (end == text || !isfinite(x) || n == most || (*end && *end != ',')) return -1;
+        if (end == text || !isfinite(x) || n == cap || (*end && *end != ',')) return -1;
         out[n] = x;
         if (!*end) return n + 1;
         text = end + 1;
@@ -50,7 +50,7 @@ static int read_size(settings *s) {
     int32_t *nodes[] = {&s->def.height.n_x, &s->def.height.n_y};
     for (int i = 0; i < 2; i++) {
         double count = floor(size[i] / spacing + 0.5);
-        if (!(count >= 2 && count <= NODES_MOST))
+        if (!(count >= 2 && count <= (double)MAX_NODES))
             return cli_fail(CLI_BAD_INPUT, ELEMENT, "from 2 up to 16777216 samples each way",
                             "--size: %g m are %.0f samples %g m apart", size[i], count, spacing);
         *nodes[i] = (int32_t)count;
@@ -84,7 +84,7 @@ static int read_table(settings *s, bool has_variance) {
     if (code != CLI_GO_ON) return code;
     s->table_values = cli_allocate(TABLE_MOST, sizeof(double));
     static const char remedy[] = "write lines of a distance in m and the covariance there, evenly spaced, "
-                                 "the first at distance 0 and the greatest";
+                                 "the first at distance 0 and the largest";
     char *next = NULL;
     for (char *line = strtok_r(text, "\n", &next); line && code == CLI_GO_ON;
          line = strtok_r(NULL, "\n", &next)) {
@@ -348,9 +348,8 @@ int terrain_random(int argc, char **argv) {
         {"method", CLI_TEXT, &s.method, "NAME",
          "embed: exact (up to 4096 samples each way); patch: any size; outer: to compare"},
         {"craters", CLI_TEXT, &s.craters, "N[,...]",
-         "for each km^2; then least and greatest diameter, slope (10,500,2)"},
-        {"rocks", CLI_TEXT, &s.rocks, "SHARE[,...]",
-         "of the ground covered; then least and greatest diameter"},
+         "for each km^2; then min and max diameter, slope (10,500,2)"},
+        {"rocks", CLI_TEXT, &s.rocks, "SHARE[,...]", "of the ground covered; then min and max diameter"},
         {"soil", CLI_LIST, &s.soil, "NAME=...", "a parameter of the soil as a field: MEAN,VARIANCE,LENGTH"},
         {"threads", CLI_INTEGER, &s.threads, "N", "the ground is the same for any number (1)"},
         {"json", CLI_FLAG, &s.is_json, NULL, "the report as JSON"},

@@ -2,15 +2,15 @@
 // sends, for a proxy to do the same.
 //
 // Samples that were made at one moment bear one stamp. Of each such moment the first arrival counts: arrival
-// - stamp is what the clock is behind, the computer's delay and the way through DDS, and only their sum can
-// be seen. How long the way is, is measured beside it: a thread that sleeps until a given time and then
+// - stamp is what the clock is behind, the computer's delay and the transit through DDS, and only their sum
+// can be seen. The transit time is measured beside it: a thread that sleeps until a given time and then
 // writes, as a proxy's does, and how late that is heard here.
 //
 //     robot    moment .. stamp .. computes .. writes ----> arrival     quantiles of arrival - stamp
-//     here              sleeps until a time .. writes ----> arrival     quantiles of the way
+//     here              sleeps until a time .. writes ----> arrival     quantiles of the transit
 //
 // A proxy whose samples leave DELAY after their moment, and up to `jitter` later, has the same quantiles when
-// its jitter is what the way alone does not explain, and its stamps are ahead by the rest.
+// its jitter is what the transit alone does not explain, and its stamps are ahead by the rest.
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -50,7 +50,7 @@ typedef struct listener {
     listened topic[MAX_SOURCES];
     int32_t n_moment, cap, n_direction;
     moment *moments;
-    double *way;  // s
+    double *transit;  // s
     us_bus *probe_bus;
     us_writer *probe;
     _Atomic bool is_over;
@@ -58,7 +58,7 @@ typedef struct listener {
 
 // ---- listening ----
 
-static void hear(void *context, const us_sample *sample) {
+static void on_sample(void *context, const us_sample *sample) {
     listened *t = context;
     listener *l = t->listener;
     int64_t arrival = cli_wall_ns(), stamp = 0;
@@ -81,7 +81,7 @@ static void on_probe(void *context, const us_sample *sample) {
     listener *l = context;
     double late = 1e-9 * (double)(cli_wall_ns() - sample->source_time);
     pthread_mutex_lock(&l->lock);
-    if (l->n_direction < l->cap) l->way[l->n_direction++] = late;
+    if (l->n_direction < l->cap) l->transit[l->n_direction++] = late;
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -101,7 +101,7 @@ static void *send_probes(void *context) {
     return NULL;
 }
 
-// Another bus, so that the probes go the way that samples of another process go.
+// Another bus, so that the probes take the path of samples of another process.
 static us_status open_probe(listener *l, us_bus *bus, us_error *err) {
     us_bus_def def = us_bus_def_default();
     char text[1024];
@@ -181,7 +181,7 @@ static us_status listen_to(listener *l, cli_bus *bus, const char *robot, const c
                         .node = -1};
     def.qos.is_transient_local = false;
     us_reader *reader = NULL;
-    return us_bus_add_reader(bus->bus, &def, hear, t, &reader, err);
+    return us_bus_add_reader(bus->bus, &def, on_sample, t, &reader, err);
 }
 
 // ---- what follows ----
@@ -246,10 +246,10 @@ static found work_out(const listener *l) {
     found f = {.drift = drift_of(l)};
     double *late = late_of(l, f.drift);
     f.is_wall = fabs(late[0]) < NO_WALL;
-    qsort(l->way, (size_t)l->n_direction, sizeof *l->way, compare);
-    double own = spread_of(late, l->n_moment), way = spread_of(l->way, l->n_direction);
-    if (own > way) f.jitter = sqrt(own * own - way * way) / (LAST - FIRST);
-    f.offset = DELAY + FIRST * f.jitter + begin_of(l->way, l->n_direction) - begin_of(late, l->n_moment);
+    qsort(l->transit, (size_t)l->n_direction, sizeof *l->transit, compare);
+    double own = spread_of(late, l->n_moment), transit = spread_of(l->transit, l->n_direction);
+    if (own > transit) f.jitter = sqrt(own * own - transit * transit) / (LAST - FIRST);
+    f.offset = DELAY + FIRST * f.jitter + begin_of(l->transit, l->n_direction) - begin_of(late, l->n_moment);
     free(late);
     return f;
 }
@@ -298,7 +298,7 @@ static int begin(listener *l, cli_bus *bus, const char *robot, bool is_proxy, do
     }
     l->cap = (int32_t)(seconds + 1) * MAX_PER_SECOND;
     l->moments = cli_allocate((size_t)l->cap, sizeof *l->moments);
-    l->way = cli_allocate((size_t)l->cap, sizeof *l->way);
+    l->transit = cli_allocate((size_t)l->cap, sizeof *l->transit);
     pthread_mutex_init(&l->lock, NULL);
     us_error err = {0};
     us_status status = US_OK;
@@ -332,7 +332,8 @@ static int run(const cli_command *command, int argc, char **argv) {
     const cli_option table[] = {
         {"time", CLI_NUMBER, &seconds, "S", "how long to listen (60)"},
         {"both", CLI_FLAG, &is_both, NULL,
-         "listen to its proxy too, which a switch in mode shadow or mirror lets be heard, and tell what that "
+         "listen to its proxy too, which a switch in mode shadow or mirror lets through, and report what "
+         "that "
          "lacks"},
     };
     const char *robot = NULL;
@@ -367,7 +368,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     }
     for (int i = 0; i < 2; i++) {
         free(l[i].moments);
-        free(l[i].way);
+        free(l[i].transit);
     }
     return code;
 }
@@ -381,7 +382,7 @@ const cli_command cli_command_timing = {
              "which rates, whose stamps by\n"
              "which clock, how long after the moment they leave, and how much that varies. With --both it "
              "listens to the robot's proxy\n"
-             "at the same time, and tells what that lacks.\n"
+             "at the same time, and reports what that lacks.\n"
              "\n"
              "Examples:\n"
              "  understudy timing k10\n"

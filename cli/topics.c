@@ -65,7 +65,7 @@ static void measure(cli_bus *bus, entry *entries, int32_t n, double seconds) {
                             .type = type,
                             .qos = cli_qos_for_reader(bus, e->topic, 100),
                             .node = -1};
-        def.qos.is_transient_local = false;  // what was said long ago is no rate
+        def.qos.is_transient_local = false;  // samples of long ago do not count in a rate
         us_error err = {0};
         if (us_bus_add_reader(bus->bus, &def, on_sample, &entries[i], &entries[i].reader, &err))
             cli_print_error(&err);
@@ -114,12 +114,12 @@ static void list_nodes(const cli_bus *bus, const entry *e, bool is_writer, char 
     }
 }
 
-static int widest(const entry *entries, int32_t n, bool is_type, int least) {
+static int widest(const entry *entries, int32_t n, bool is_type, int width) {
     for (int32_t i = 0; i < n; i++) {
         int length = (int)strlen(is_type ? entries[i].type : entries[i].topic);
-        least = length > least ? length : least;
+        width = length > width ? length : width;
     }
-    return least;
+    return width;
 }
 
 static void print_text(const cli_bus *bus, entry *entries, int32_t n, bool has_rates) {
@@ -194,9 +194,9 @@ static int run(const cli_command *command, int argc, char **argv) {
         {"json", CLI_FLAG, &o.is_json, NULL, "the same as JSON"},
         {"wait", CLI_NUMBER, &o.wait, "S",
          "seconds to look for others at most (1); ends when nothing new comes"},
-        {"rates", CLI_NUMBER, &o.rates, "S", "listen for S seconds, and tell how often and how much is sent"},
+        {"rates", CLI_NUMBER, &o.rates, "S", "listen for S seconds, and show how often and how much is sent"},
         {"all", CLI_FLAG, &o.is_all, NULL,
-         "also what is no topic of ROS: services, discovery, other DDS programs"},
+         "also what is not a topic of ROS: services, discovery, other DDS programs"},
     };
     const char *operand;
     int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &operand);

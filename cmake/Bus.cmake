@@ -63,8 +63,16 @@ if(US_FASTDDS AND US_FASTDDS_INCLUDE AND US_FASTRTPS_LIBRARY AND US_FASTCDR_LIBR
     file(CONFIGURE OUTPUT ${us_peer_dir}/peer_includes.h CONTENT "${us_peer_includes}" @ONLY)
     file(CONFIGURE OUTPUT ${us_peer_dir}/peer_list.h CONTENT "${us_peer_list}" @ONLY)
     set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${us_peer_idl})
+    # fastddsgen leaves preprocessed files in /tmp under the names of the IDL files, where builds of other trees overwrite them: it gets a directory
+    # of its own. What it writes comes to its place when all of it is there.
+    set(us_peer_new ${us_peer_dir}.new)
+    set(us_peer_temporary ${us_peer_dir}.temporary)
     add_custom_command(OUTPUT ${us_peer_generated}
-      COMMAND ${US_FASTDDSGEN} -replace -cs -d ${us_peer_dir} -I ${CMAKE_SOURCE_DIR}/idl ${us_peer_idl} > ${us_peer_dir}/fastddsgen.log
+      COMMAND ${CMAKE_COMMAND} -E rm -rf ${us_peer_new} ${us_peer_temporary}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${us_peer_new} ${us_peer_temporary}
+      COMMAND ${US_FASTDDSGEN} -replace -cs -t ${us_peer_temporary} -d ${us_peer_new} -I ${CMAKE_SOURCE_DIR}/idl ${us_peer_idl} > ${us_peer_dir}/fastddsgen.log
+      COMMAND ${CMAKE_COMMAND} -E copy_directory ${us_peer_new} ${us_peer_dir}
+      COMMAND ${CMAKE_COMMAND} -E rm -rf ${us_peer_new} ${us_peer_temporary}
       DEPENDS ${us_peer_idl} COMMENT "fastddsgen" VERBATIM)
     add_executable(fastdds_peer ${CMAKE_SOURCE_DIR}/tests/e2e/fastdds_peer.cpp ${us_peer_generated})
     # Speed does not matter here, the time to compile does; code that is not ours may warn as it likes.

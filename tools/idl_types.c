@@ -59,7 +59,7 @@ typedef struct type {
     char c_name[2 * MAX_NAME + 16];  // as idlc calls it
     char snake[MAX_NAME + 8];        // "joint_state"
     field fields[MAX_FIELD];
-    int n_field, least, depth;
+    int n_field, min_size, depth;
 } type;
 
 static type types[MAX_TYPE];
@@ -263,8 +263,8 @@ static void read_field(lexer *l, type *t) {
             die("%s:%d: member %s stands twice", l->file, l->line, f->name);
     }
     const type *inner = f->kind == MESSAGE ? &types[f->type] : NULL;
-    int least = inner ? inner->least : kinds[f->kind].size;
-    t->least += f->shape == SEQUENCE ? 4 : f->shape == ARRAY ? f->count * least : least;
+    int min_size = inner ? inner->min_size : kinds[f->kind].size;
+    t->min_size += f->shape == SEQUENCE ? 4 : f->shape == ARRAY ? f->count * min_size : min_size;
     if (inner && inner->depth >= t->depth) t->depth = inner->depth + 1;
     if (t->depth > MAX_DEPTH) fail(l, "types are nested too deep");
     t->n_field++;
@@ -601,7 +601,7 @@ static void add_fields(text *out, int t) {
             "USI_SHAPE_%s, "
             ".count = %d, .bound = %d, .least = %d",
             f->name, types[t].snake, f->name, inner ? "MESSAGE" : kinds[f->kind].code, shapes[f->shape],
-            f->count, f->bound, inner ? inner->least : kinds[f->kind].size);
+            f->count, f->bound, inner ? inner->min_size : kinds[f->kind].size);
         if (inner) add(out, ", .type = &usi_message_types[%d]", f->type);
         const char *part = f->shape == ARRAY ? "[0]" : f->shape == SEQUENCE ? "._buffer[0]" : "";
         add(out, ", .each = sizeof(((us_msg_%s *)0)->%s%s)", types[t].snake, f->name, part);
@@ -655,7 +655,7 @@ static void add_table(text *out) {
             ",\n     .fields = fields_of_%s,\n     .n_field = %d,\n     .size = sizeof(%s),\n     .align = "
             "_Alignof(%s),\n",
             t->snake, t->n_field, t->c_name, t->c_name);
-        add(out, "     .least = %d,\n     .is_empty = %s,\n     .descriptor = &%s_desc},\n", t->least,
+        add(out, "     .least = %d,\n     .is_empty = %s,\n     .descriptor = &%s_desc},\n", t->min_size,
             is_empty(t) ? "true" : "false", t->c_name);
     }
     free(schema.s);

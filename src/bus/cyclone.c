@@ -36,7 +36,7 @@ enum {
 
 // ---- messages of Cyclone
 // ---------------------------------------------------------------- Cyclone
-// has one log for the process and prints it on stderr unless told otherwise; a library does not print. The
+// has one log for the process and prints it on stderr by default; a library does not print. The
 // last line is kept, because only there Cyclone says what is wrong with its settings.
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -104,7 +104,7 @@ static us_status make_config(const usi_vendor_open *def, int32_t outer_domain, t
     add(&t, "<Discovery>");
     if (outer_domain >= 0) add(&t, "<ExternalDomainId>%d</ExternalDomainId>", outer_domain);
     if (def->range == US_BUS_OFF) {
-        // The address of the definition tells buses of one process apart.
+        // The address of the definition distinguishes the buses of one process.
         add(&t, "<Tag>understudy_%ld_%" PRIuPTR "</Tag><ParticipantIndex>none</ParticipantIndex>",
             (long)getpid(), (uintptr_t)def);
     } else {

@@ -36,7 +36,7 @@ struct usi_vendor_participant {
     _Atomic bool has_stalled_reader;  // one that did not acknowledge in time
 };
 
-// A writer that a reader has heard of: Cyclone tells a local number with each sample, the world knows it by
+// A writer that a reader has discovered: Cyclone gives a local number with each sample, the world knows it by
 // its id.
 typedef struct usi_known_writer {
     dds_instance_handle_t handle;

@@ -54,11 +54,11 @@ static bool speaks_xcdr1(const dds_qos_t *qos) {
     uint32_t n = 0;
     dds_data_representation_id_t *values = NULL;
     if (!dds_qget_data_representation(qos, &n, &values)) return true;
-    bool speaks = n == 0;
+    bool has_xcdr1 = n == 0;
     for (uint32_t i = 0; i < n; i++)
-        speaks = speaks || values[i] == DDS_DATA_REPRESENTATION_XCDR1;
+        has_xcdr1 = has_xcdr1 || values[i] == DDS_DATA_REPRESENTATION_XCDR1;
     dds_free(values);
-    return speaks;
+    return has_xcdr1;
 }
 
 static void visit_endpoint(const dds_builtintopic_endpoint_t *from, bool is_writer, usi_visit_endpoint *visit,

@@ -78,9 +78,8 @@ static us_status read_vendor(us_bus_def *def, us_error *err) {
             return US_OK;
         }
     }
-    return refuse(
-        err, "RMW_IMPLEMENTATION", value,
-        "Set it to rmw_cyclonedds_cpp or rmw_fastrtps_cpp, or unset it: others do not speak DDS with us.");
+    return refuse(err, "RMW_IMPLEMENTATION", value,
+                  "Set it to rmw_cyclonedds_cpp or rmw_fastrtps_cpp, or unset it: others do not use DDS.");
 }
 
 // Before Iron the ids in ros_discovery_info were longer.

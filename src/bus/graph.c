@@ -7,9 +7,9 @@
 //     NodeEntitiesInfo          namespace, name, sequence of gids of readers, sequence of gids of writers
 //
 // A gid is the 16 bytes of a DDS id; before ROS 2 Iron it was followed by 8 zeros, with nothing in the
-// message that says so. The two layouts are told apart by their lengths: a message is what can be read to its
-// very end. The messages are few and small, and both layouts are one function with a parameter: they are read
-// and written here, byte by byte, and not by the tables of the room wire.
+// message that reports it. The two layouts are distinguished by their lengths: a message is what can be read
+// to its very end. The messages are few and small, and both layouts are one function with a parameter: they
+// are read and written here, byte by byte, and not by the tables of the room wire.
 //
 // Messages are kept per participant: the last one, as arrays. Memory is bounded whatever arrives: a
 // message is at most MAX_MESSAGE long and has MAX_NODE nodes, and of MAX_ENTRY participants that one makes
@@ -98,7 +98,7 @@ static bool read_message(cursor c, size_t gid, usi_graph_entry *entry) {
             const uint8_t *gids = c.is_bad || n > c.length / gid ? NULL : take_bytes(&c, n * gid);
             if (!gids) return false;
             for (uint32_t k = 0; k < n; k++, n_endpoint++) {
-                // The padding of the longer ids is zero; that tells them apart where the lengths do not.
+                // The padding of the longer ids is zero; that distinguishes them where the lengths do not.
                 for (size_t z = USI_ID_LENGTH; z < gid; z++) {
                     if (gids[k * gid + z]) return false;
                 }

@@ -1,4 +1,4 @@
-// One client of the motor server: its messages in, its messages out. motor_server.c tells how the whole
+// One client of the motor server: its messages in, its messages out. motor_server.c describes how the whole
 // works.
 #include <errno.h>
 #include <math.h>
@@ -29,7 +29,7 @@ _Static_assert((WINDOW + STOP_WINDOW + 1) * USI_MOTOR_REPLY + STATUS_ROOM + 3 * 
 // A tenth of a second's worth may come at once.
 static double max_messages(const usi_motor_server *s) { return s->def.message_rate * 0.1 + 1; }
 
-static double max_bytes(const usi_motor_server *s) { return s->def.byte_rate * 0.1 + USI_MOTOR_IN; }
+static double max_bytes(const usi_motor_server *s) { return s->def.byte_rate * 0.1 + (double)USI_MOTOR_IN; }
 
 static void refill(usi_motor_bucket *b, double rate, double max, int64_t now) {
     b->tokens = fmin(max, b->tokens + rate * 1e-9 * (double)(now - b->at));
@@ -231,7 +231,7 @@ static void take(usi_motor_server *s, usi_motor_client *c, usi_motor_event *e) {
 void usi_motor_take_answers(usi_motor_server *s) {
     for (;;) {
         usi_motor_cell *from = &s->cells[s->head % USI_MOTOR_N_CELL];
-        if (atomic_load(&from->turn) != s->head + 1) return;
+        if (atomic_load(&from->sequence) != s->head + 1) return;
         usi_motor_client *c = usi_motor_find_client(s, from->client);
         if (c) {
             if (c->n_unanswered > 0) c->n_unanswered--;
@@ -243,7 +243,7 @@ void usi_motor_take_answers(usi_motor_server *s) {
                 usi_motor_count(&s->n_lost_reply);
             }
         }
-        atomic_store(&from->turn, s->head + USI_MOTOR_N_CELL);
+        atomic_store(&from->sequence, s->head + USI_MOTOR_N_CELL);
         s->head++;
     }
 }
@@ -371,7 +371,7 @@ static void take_datagram(usi_motor_server *s, const struct sockaddr_storage *fr
 }
 
 void usi_motor_read_datagrams(usi_motor_server *s) {
-    refill(&s->datagrams, DATAGRAM_RATE, DATAGRAM_RATE * 0.01 + N_DATAGRAM, s->now);
+    refill(&s->datagrams, DATAGRAM_RATE, DATAGRAM_RATE * 0.01 + (double)N_DATAGRAM, s->now);
     for (int k = 0; k < N_DATAGRAM; k++) {
         if (s->datagrams.tokens < 1) {
             usi_motor_watch(s, s->sockets.udp, 0, USI_MOTOR_READY_UDP, EPOLL_CTL_MOD);

@@ -67,7 +67,7 @@ typedef struct usi_motor_slot {
 } usi_motor_slot;
 
 typedef struct usi_motor_cell {
-    _Atomic uint64_t turn;  // n: free for the n-th answer; n + 1: has it
+    _Atomic uint64_t sequence;  // n: free for the n-th answer; n + 1: has it
     int32_t client;
     size_t length;
     char text[USI_MOTOR_REPLY];

@@ -65,21 +65,21 @@ static us_status answer(usi_motor_server *s, int32_t id, const char *text, size_
     char reply[USI_MOTOR_REPLY];
     size_t n = reason ? usi_motor_format_refusal(text, length, reason, reply, sizeof reply)
                       : usi_motor_format_ack(text, length, reply, sizeof reply);
-    uint64_t turn = atomic_load(&s->tail);
+    uint64_t sequence = atomic_load(&s->tail);
     for (;;) {
-        usi_motor_cell *c = &s->cells[turn % USI_MOTOR_N_CELL];
-        uint64_t is = atomic_load(&c->turn);
-        if (is == turn) {
-            if (!atomic_compare_exchange_weak(&s->tail, &turn, turn + 1)) continue;
+        usi_motor_cell *c = &s->cells[sequence % USI_MOTOR_N_CELL];
+        uint64_t is = atomic_load(&c->sequence);
+        if (is == sequence) {
+            if (!atomic_compare_exchange_weak(&s->tail, &sequence, sequence + 1)) continue;
             memcpy(c->text, reply, n);
             c->length = n;
             c->client = id;
-            atomic_store(&c->turn, turn + 1);
+            atomic_store(&c->sequence, sequence + 1);
             wake(s);
             return US_OK;
         }
-        if (is < turn) break;  // still full from the last cycle
-        turn = atomic_load(&s->tail);
+        if (is < sequence) break;  // still full from the last cycle
+        sequence = atomic_load(&s->tail);
     }
     usi_motor_count(&s->n_lost_reply);
     usi_motor_client *to = usi_motor_find_client(s, id);
@@ -371,7 +371,7 @@ static usi_motor_server *allocate(const usi_motor_server_def *def) {
     for (size_t i = 0; i < n_motor; i++)
         memcpy(s->motors[i].name, def->motors[i].name, USI_MOTOR_NAME);
     for (size_t i = 0; i < USI_MOTOR_N_CELL; i++)
-        atomic_init(&s->cells[i].turn, i);
+        atomic_init(&s->cells[i].sequence, i);
     return s;
 }
 

@@ -53,7 +53,7 @@ int32_t usi_motor_server_port(const usi_motor_server *server);
 // ---- From any thread, also from the callback. They never wait, and send nothing themselves. ----
 
 // MACK or MNAK to the client. US_ERR_LIMIT: too many answers wait; this one is dropped and the client will be
-// told that one was lost. An answer to a client that has left goes nowhere, without an error.
+// notified that one was lost. An answer to a client that has left goes nowhere, without an error.
 us_status usi_motor_server_ack(usi_motor_server *server, int32_t client, const char *text, size_t length);
 us_status usi_motor_server_refuse(usi_motor_server *server, int32_t client, const char *text, size_t length,
                                   usi_motor_reason reason);

@@ -51,7 +51,7 @@ static const char policy[] =
     "data: blob:; "
     "worker-src 'self' blob:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 
-// The address of a page may carry the token: it is told to nobody (Referrer-Policy).
+// The address of a page may carry the token: it is sent to nobody else (Referrer-Policy).
 static int write_head(usi_web_client *c, int32_t status, const char *type, size_t length, const char *more) {
     unsigned char *head = c->web->chunk + LWS_PRE;
     int n = snprintf(

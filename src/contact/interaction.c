@@ -157,7 +157,7 @@ static double power(double x, double n) {
 bool usi_touch_spring_damper(const us_touch *touch, us_touch_law *law) {
     const us_pair_values *values = touch->values;
     double n = us_property_number(touch->parameters, touch->n_parameter, "exponent", 1.5);
-    if (!(n >= USI_MIN_EXPONENT && n <= USI_MAX_EXPONENT)) return false;
+    if (!(n >= (double)USI_MIN_EXPONENT && n <= (double)USI_MAX_EXPONENT)) return false;
     // A stiffness of one's own is in N/m^n. Otherwise both models carry the same force at the depth to which
     // the load may sink.
     double k = values->stiffness > 0 ? values->stiffness : load_stiffness(touch) / power(SINK, n - 1);

@@ -57,7 +57,7 @@ static us_status add_footing(usi_contacts *c, const usi_geom *g, const us_height
                               .bed = bed + 1};
     // As collide.c grows the shapes of the world, and a millimetre.
     ground->more = g->margin + g->geom.radius + 1e-3;
-    if (bed >= 0) ground->more += BED_RIM * c->model->bed[bed].spacing;
+    if (bed >= 0) ground->more += (double)BED_RIM * c->model->bed[bed].spacing;
     us_status status = usi_pager_client_create(field->pager, &ground->client);
     if (!status) c->n_paged++;
     return status;
@@ -119,7 +119,7 @@ static usi_window window_under(const usi_residency *g, us_aabb box, int32_t arou
 static usi_window window_of_tile(const usi_residency *g, const usi_deformable *bed, uint32_t place) {
     const us_height_field *f = g->field;
     int32_t u = (int32_t)(place % (uint32_t)bed->n_tile_x), v = (int32_t)(place / (uint32_t)bed->n_tile_x);
-    double side = USI_DEFORMABLE_TILE * bed->spacing,
+    double side = (double)USI_DEFORMABLE_TILE * bed->spacing,
            x = (u * USI_DEFORMABLE_TILE - 1 - 0.5 * (bed->n_x - 1)) * bed->spacing - g->x;
     double y = (v * USI_DEFORMABLE_TILE - 1 - 0.5 * (bed->n_y - 1)) * bed->spacing - g->y;
     return (usi_window){sample_at(x, f->dx, f->n_x, -1), sample_at(x + side + bed->spacing, f->dx, f->n_x, 2),

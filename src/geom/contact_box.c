@@ -44,7 +44,7 @@ static inline posed_box pose_box(const us_geom *g, const us_pose *X) {
 
 // ---- Edges ----
 
-// The middle of the edge along axis k that lies farthest in direction d. *out_id tells which of the four.
+// The middle of the edge along axis k that lies farthest in direction d. *out_id: which of the four.
 static us_vec3 edge_towards(const posed_box *b, int k, us_vec3 d, uint32_t *out_id) {
     us_vec3 p = b->p;
     *out_id = (uint32_t)k << 2;
@@ -94,13 +94,13 @@ typedef struct box_corner {
 // onto the side, towards the middle of what is left, so that they keep their id and stay on both faces.
 static int32_t cut(const box_corner *from, int32_t n, int axis, double sign, double limit, double tolerance,
                    uint32_t line, box_corner *to) {
-    double s[CORNERS + 4], most = -INFINITY, least = INFINITY;
+    double s[CORNERS + 4], max_side = -INFINITY, min_side = INFINITY;
     for (int32_t i = 0; i < n; i++) {
         s[i] = sign * from[i].c[axis] - limit;
-        most = s[i] > most ? s[i] : most;
-        least = s[i] < least ? s[i] : least;
+        max_side = s[i] > max_side ? s[i] : max_side;
+        min_side = s[i] < min_side ? s[i] : min_side;
     }
-    if (least > 0) return 0;
+    if (min_side > 0) return 0;
     double middle[3] = {0, 0, 0}, share = 1.0 / n;
     for (int32_t i = 0; i < n; i++) {
         for (int k = 0; k < 3; k++)
@@ -258,10 +258,10 @@ static double faces_meet(const posed_box *Q, const posed_box *I, int k, double s
     // Points over the reference face, within the margin.
     const double limit[2] = {Q->half[x], Q->half[y]};
     int32_t n = cut_by_sides(&now, next, limit, tolerance);
-    double least = INFINITY;
+    double min_gap = INFINITY;
     int32_t n_near = 0;
     for (int32_t i = 0; i < n; i++) {
-        least = now[i].c[2] < least ? now[i].c[2] : least;
+        min_gap = now[i].c[2] < min_gap ? now[i].c[2] : min_gap;
         if (now[i].c[2] <= margin) now[n_near++] = now[i];
     }
     n = choose(now, n_near, tolerance, bias);
@@ -278,7 +278,7 @@ static double faces_meet(const posed_box *Q, const posed_box *I, int k, double s
         put(m, normal, ref_is_A ? on_ref : on_inc, ref_is_A ? on_inc : on_ref, c[2],
             id | (uint64_t)now[i].in << 40 | (uint64_t)now[i].out << 32);
     }
-    return least;
+    return min_gap;
 }
 
 static double face_area(const posed_box *b, int k) { return b->half[(k + 1) % 3] * b->half[(k + 2) % 3]; }

@@ -260,14 +260,14 @@ typedef struct clip_corner {
 // on both surfaces.
 static int32_t cut(const clip_corner *from, int32_t n, bool is_open, us_vec3 side, double offset,
                    double tolerance, uint32_t line, clip_corner *to) {
-    double s[USI_FEATURE_POINTS * 2], most = -INFINITY, least = INFINITY;
+    double s[USI_FEATURE_POINTS * 2], max_side = -INFINITY, min_side = INFINITY;
     for (int32_t i = 0; i < n; i++) {
         s[i] = us_vec3_dot(side, from[i].p) - offset;
-        most = fmax(most, s[i]);
-        least = fmin(least, s[i]);
+        max_side = fmax(max_side, s[i]);
+        min_side = fmin(min_side, s[i]);
     }
-    if (least > 0) return 0;
-    if (most <= 0) {
+    if (min_side > 0) return 0;
+    if (max_side <= 0) {
         for (int32_t i = 0; i < n; i++)
             to[i] = from[i];
         return n;
@@ -373,16 +373,16 @@ double usi_clip_face(const usi_feature *ref, const usi_feature *inc, bool ref_is
         now = next;
         next = t;
     }
-    double least = INFINITY, offset = us_vec3_dot(nr, ref->p[0]);
+    double min_gap = INFINITY, offset = us_vec3_dot(nr, ref->p[0]);
     us_vec3 normal = ref_is_A ? us_vec3_scale(-1, nr) : nr;
     for (int32_t i = 0; i < n; i++) {
         double gap = us_vec3_dot(nr, now[i].p) - offset;
         us_vec3 on_ref = usi_vec3_add_scaled(now[i].p, -gap, nr);
         uint64_t id = face_id(ref, inc, ref_is_A, now[i].in, now[i].out);
-        least = fmin(least, gap);
+        min_gap = fmin(min_gap, gap);
         usi_candidates_add(c, margin, normal, ref_is_A ? on_ref : now[i].p, ref_is_A ? now[i].p : on_ref, id);
     }
-    return least;
+    return min_gap;
 }
 
 bool usi_clip_lines(const usi_feature *A, const usi_feature *B, us_vec3 normal, double margin,
@@ -570,11 +570,11 @@ void usi_contact_convex(const us_geom *A, us_pose X_WA, const us_geom *B, us_pos
     for (int k = 0; k < 2; k++) {
         bool is_A = (k == 0) == A_first;
         if ((is_A ? along_A : along_B) < 0.2) continue;
-        double least = is_A ? usi_clip_face(&FA, &FB, true, tolerance, margin, c)
-                            : usi_clip_face(&FB, &FA, false, tolerance, margin, c);
+        double min_gap = is_A ? usi_clip_face(&FA, &FB, true, tolerance, margin, c)
+                              : usi_clip_face(&FB, &FA, false, tolerance, margin, c);
         bool is_aligned = (is_A ? along_A : along_B) > 1 - 1e-9;
-        if (c->n > first && (is_aligned || fabs(least - g.distance) <= bias)) {
-            if (least > g.distance + USI_SAME_DEPTH * size)
+        if (c->n > first && (is_aligned || fabs(min_gap - g.distance) <= bias)) {
+            if (min_gap > g.distance + USI_SAME_DEPTH * size)
                 usi_candidates_put_deepest(c, first, 0.1 * size, margin, g.normal, g.p_A, g.p_B, id);
             usi_candidates_reduce_face(c, first, USI_FACE_POINTS, tolerance);
             return;
@@ -585,9 +585,9 @@ void usi_contact_convex(const us_geom *A, us_pose X_WA, const us_geom *B, us_pos
     if (FA.n > 2 && A->radius == 0 && is_polyhedron(A->kind)) face_to_edge(us_vec3_scale(-1, g.normal), &FA);
     if (FB.n > 2 && B->radius == 0 && is_polyhedron(B->kind)) face_to_edge(g.normal, &FB);
     if (FA.n == 2 && FB.n == 2) usi_clip_lines(&FA, &FB, g.normal, margin, c);
-    double least = INFINITY;
+    double min_gap = INFINITY;
     for (int32_t i = first; i < c->n; i++)
-        least = fmin(least, c->at[i].gap);
-    if (least > g.distance + USI_SAME_DEPTH * size)
+        min_gap = fmin(min_gap, c->at[i].gap);
+    if (min_gap > g.distance + USI_SAME_DEPTH * size)
         usi_candidates_put_deepest(c, first, 0.1 * size, margin, g.normal, g.p_A, g.p_B, id);
 }

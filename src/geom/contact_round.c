@@ -121,7 +121,7 @@ void usi_contact_capsules(const us_geom *A, us_pose X_WA, const us_geom *B, us_p
     double a = A->size[0], b = B->size[0], along = us_vec3_dot(u, v);
     us_vec3 off = us_vec3_sub(X_WB.p, X_WA.p);
     int32_t first = c->n;
-    double least = INFINITY;
+    double min_gap = INFINITY;
     // Side by side: within 0.1 rad, and one beside the other rather than in its way.
     if (fabs(along) > 0.995 && a > 0 && b > 0) {
         double middle = us_vec3_dot(u, off), half = b * fabs(along), low = fmax(-a, middle - half),
@@ -133,16 +133,16 @@ void usi_contact_capsules(const us_geom *A, us_pose X_WA, const us_geom *B, us_p
             t = t < -b ? -b : (t > b ? b : t);
             us_vec3 q = usi_vec3_add_scaled(X_WB.p, t, v), d = us_vec3_sub(p, q);
             double distance = us_vec3_norm(d);
-            // Crossing axes have no side: the nearest pair alone speaks for them.
+            // Crossing axes have no side: only the nearest pair is a contact.
             if (!(distance > 1e-3 * reach)) continue;
             us_vec3 n = us_vec3_scale(1 / distance, d),
                     p_A = capsule_side(A, X_WA, u, s, us_vec3_scale(-1, n)),
                     p_B = capsule_side(B, X_WB, v, t, n);
             usi_candidates_add(c, margin, n, p_A, p_B, (uint64_t)1 << 50 | (uint64_t)k);
-            least = fmin(least, us_vec3_dot(n, us_vec3_sub(p_A, p_B)));
+            min_gap = fmin(min_gap, us_vec3_dot(n, us_vec3_sub(p_A, p_B)));
         }
     }
-    if (least > g.distance + USI_SAME_DEPTH * size || c->n == first) {
+    if (min_gap > g.distance + USI_SAME_DEPTH * size || c->n == first) {
         usi_candidates_put_deepest(c, first, 0.05 * size, margin, g.normal, g.p_A, g.p_B, 1ull << 51);
     }
 }
@@ -159,14 +159,14 @@ void usi_contact_half_space(const us_geom *A, us_pose X_WA, us_pose X_WB, double
     // Four points of a rim carry a load like the whole rim; all corners of a polygon are tested.
     usi_feature_find(A, X_WA, down, 4, &f);
     int32_t first = c->n;
-    double least = INFINITY, size = usi_geom_extent(A);
+    double min_gap = INFINITY, size = usi_geom_extent(A);
     for (int32_t i = 0; i < f.n; i++) {
         double s = us_vec3_dot(n, us_vec3_sub(f.p[i], X_WB.p));
-        least = fmin(least, s);
+        min_gap = fmin(min_gap, s);
         usi_candidates_add(c, margin, n, f.p[i], usi_vec3_add_scaled(f.p[i], -s, n),
                            (uint64_t)f.id << 16 | (uint64_t)i);
     }
-    if (least > gap + USI_SAME_DEPTH * size || c->n == first) {
+    if (min_gap > gap + USI_SAME_DEPTH * size || c->n == first) {
         // Between two drawn points of a rim it takes the place of the nearer, with its id; else of a point
         // next to it.
         double near = f.n == 4 && A->kind != US_GEOM_BOX ? size : 0.1 * size;

@@ -14,8 +14,8 @@
 //   an end on a face     its foot is in the triangle; id: triangle and end, so that it stays while the shape
 //                        rolls over this triangle
 //   an end on an edge    the feet on the two faces are both beyond their common edge; the normal is where the
-//                        lowest point is over the edge. So it is on a ridge, and for an end that has
-//                        sunk below the bottom of a valley
+//                        lowest point is over the edge. So it is on a ridge, and for an end that is
+//                        below the bottom of a valley
 //   the line on a ridge  the ends are on different sides of a convex edge; the normal is across the line if
 //                        that lies between the two faces' normals, else the nearer of these. One id for all
 //                        of it: a line that rocks on the edge of a step keeps it

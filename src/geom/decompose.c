@@ -311,8 +311,8 @@ static void planes_add(planes *p, us_vec3 normal, us_vec3 through, double size) 
     x.offset = us_vec3_dot(x.normal, through);
     for (int i = 0; i < p->n; i++) {
         double sign = us_vec3_dot(p->at[i].normal, x.normal) < 0 ? -1 : 1;
-        us_vec3 turned = us_vec3_sub(us_vec3_scale(sign, p->at[i].normal), x.normal);
-        if (us_vec3_norm(turned) < 1e-6 && fabs(sign * p->at[i].offset - x.offset) < 1e-6 * size) return;
+        us_vec3 difference = us_vec3_sub(us_vec3_scale(sign, p->at[i].normal), x.normal);
+        if (us_vec3_norm(difference) < 1e-6 && fabs(sign * p->at[i].offset - x.offset) < 1e-6 * size) return;
     }
     p->at[p->n++] = x;
 }
@@ -415,7 +415,7 @@ static void find_planes(decomposition *w, const convex_part *p, planes *out) {
 // volume.
 static us_status choose_plane(decomposition *w, const convex_part *p, const planes *all, soup *scratch,
                               int32_t *number, int *out_best) {
-    double least = DBL_MAX;
+    double min_score = DBL_MAX;
     *out_best = -1;
     for (int i = 0; i < all->n; i++) {
         double volume[2];
@@ -427,8 +427,8 @@ static us_status choose_plane(decomposition *w, const convex_part *p, const plan
         }
         if (!(volume[0] > 0) || !(volume[1] > 0)) continue;
         double score = volume[0] + volume[1] + evenness * fabs(volume[0] - volume[1]);
-        if (score < least - 1e-9 * p->volume) {
-            least = score;
+        if (score < min_score - 1e-9 * p->volume) {
+            min_score = score;
             *out_best = i;
         }
     }

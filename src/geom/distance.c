@@ -41,13 +41,13 @@ static us_gap half_space_gap(us_pose X_WA, us_vec3 x) {
 static us_vec3 farthest_corner(const us_geom *g, us_vec3 d) {
     int32_t n = g->kind == US_GEOM_MESH ? g->mesh->n_vertex : g->field->n_x * g->field->n_y;
     us_vec3 best = us_vec3_make(0, 0, 0);
-    double most = -DBL_MAX;
+    double max_along = -DBL_MAX;
     for (int32_t i = 0; i < n; i++) {
         us_vec3 p = g->kind == US_GEOM_MESH ? g->mesh->vertex[i]
                                             : usi_field_point(g->field, i % g->field->n_x, i / g->field->n_x);
         double along = us_vec3_dot(p, d);
-        if (along > most) {
-            most = along;
+        if (along > max_along) {
+            max_along = along;
             best = p;
         }
     }

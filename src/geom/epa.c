@@ -148,10 +148,10 @@ static us_vec3 unit_or(us_vec3 a, us_vec3 otherwise) {
     double length = us_vec3_norm(a);
     return length > 0 ? us_vec3_scale(1 / length, a) : otherwise;
 }
-static us_vec3 across(us_vec3 e, us_vec3 wish) {
-    us_vec3 side = us_vec3_sub(wish, us_vec3_scale(us_vec3_dot(wish, e), e));
-    if (us_vec3_norm(side) > 1e-3) return unit_or(side, wish);
-    // The wish points along e: the axis that e leans to least.
+static us_vec3 across(us_vec3 e, us_vec3 preferred) {
+    us_vec3 side = us_vec3_sub(preferred, us_vec3_scale(us_vec3_dot(preferred, e), e));
+    if (us_vec3_norm(side) > 1e-3) return unit_or(side, preferred);
+    // `preferred` is along e: the axis that e has the smallest component of.
     us_vec3 axis = fabs(e.x) < 0.6 ? us_vec3_make(1, 0, 0) : us_vec3_make(0, 1, 0);
     return unit_or(us_vec3_sub(axis, us_vec3_scale(us_vec3_dot(axis, e), e)), axis);
 }
@@ -283,17 +283,17 @@ typedef struct answer {
 // since): the one on which it falls best gives the points.
 static usi_core_gap finish(const polytope *P, const answer *best) {
     usi_core_gap g = {-best->depth, us_vec3_scale(-1, best->f.normal), {0, 0, 0}, {0, 0, 0}, 0};
-    double most = -DBL_MAX, share[3] = {0, 0, 0}, best_share[3] = {1, 0, 0}, sum = 0;
+    double max_min_share = -DBL_MAX, share[3] = {0, 0, 0}, best_share[3] = {1, 0, 0}, sum = 0;
     const polytope_face *on = &best->f;
-    for (int i = -1; i < P->n_face && most < 0; i++) {
+    for (int i = -1; i < P->n_face && max_min_share < 0; i++) {
         const polytope_face *f = i < 0 ? &best->f : &P->face[i];
         if (i >= 0 && (!f->is_alive || f->offset > best->depth + 1e-9 * P->size ||
                        us_vec3_dot(f->normal, best->f.normal) < 0.9))
             continue;
         us_vec3 p[3] = {corner_at(P, f->corner[0]), corner_at(P, f->corner[1]), corner_at(P, f->corner[2])};
-        double least = foot(p, best->f.normal, share);
-        if (!(least > most)) continue;
-        most = least;
+        double min_share = foot(p, best->f.normal, share);
+        if (!(min_share > max_min_share)) continue;
+        max_min_share = min_share;
         on = f;
         for (int k = 0; k < 3; k++)
             best_share[k] = share[k];

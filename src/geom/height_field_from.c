@@ -81,19 +81,19 @@ static us_status cover(const upper_side *t) {
 
 // Maximum difference in height at the nodes and in the middle of each triangle, by rays.
 static double error_of(const upper_side *t) {
-    double most = 0;
+    double max_error = 0;
     for (int32_t j = 0; j < t->n_y; j++) {
         for (int32_t i = 0; i < t->n_x; i++) {
             double x = t->box.min.x + i * t->dx, y = t->box.min.y + j * t->dy, h = *node_at(t, i, j);
-            most = fmax(most, fabs(h - top_at(t, x, y)));
+            max_error = fmax(max_error, fabs(h - top_at(t, x, y)));
             if (i == t->n_x - 1 || j == t->n_y - 1) continue;
             double far = *node_at(t, i + 1, j + 1), low = (h + far + *node_at(t, i + 1, j)) / 3,
                    high = (h + far + *node_at(t, i, j + 1)) / 3;
-            most = fmax(most, fabs(low - top_at(t, x + t->dx * 2 / 3, y + t->dy / 3)));
-            most = fmax(most, fabs(high - top_at(t, x + t->dx / 3, y + t->dy * 2 / 3)));
+            max_error = fmax(max_error, fabs(low - top_at(t, x + t->dx * 2 / 3, y + t->dy / 3)));
+            max_error = fmax(max_error, fabs(high - top_at(t, x + t->dx / 3, y + t->dy * 2 / 3)));
         }
     }
-    return most;
+    return max_error;
 }
 
 us_status us_height_field_create_from(const us_geom *geom, int32_t n_x, int32_t n_y, bool is_bound,

@@ -235,7 +235,7 @@ static bool run_qhull(scratch *s, const char *options) {
     char command[64];
     snprintf(command, sizeof command, "%s", options);
     memset(s->words, 0, sizeof s->words);
-    // Qhull speaks to a file; this one is memory, so that nothing reaches the terminal.
+    // Qhull writes its messages to a file; this one is memory, so that nothing reaches the terminal.
     FILE *words = fmemopen(s->words, sizeof s->words - 1, "w");
     if (!words) return false;
     qhT qh;

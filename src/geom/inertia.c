@@ -131,9 +131,10 @@ static us_inertia cone_inertia(double radius, double half, double r) {
 static us_inertia swept_ellipsoid_inertia(const double *size, double r) {
     enum { N = 128 };
     // Flatter than this is no different: the radius covers it.
-    double least = 1e-4 * fmax(r, fmax(size[0], fmax(size[1], size[2])));
-    double a = fmax(size[0], least), b = fmax(size[1], least), c = fmax(size[2], least), abc = a * b * c;
-    double sine[2 * N + 1], cosine[2 * N + 1], weight[2 * N + 1], h = 3.2 / N;
+    double min_size = 1e-4 * fmax(r, fmax(size[0], fmax(size[1], size[2])));
+    double a = fmax(size[0], min_size), b = fmax(size[1], min_size), c = fmax(size[2], min_size),
+           abc = a * b * c;
+    double sine[2 * N + 1], cosine[2 * N + 1], weight[2 * N + 1], h = 3.2 / (double)N;
     for (int i = 0; i <= 2 * N; i++) {
         double t = (i - N) * h, u = 0.5 * pi * sinh(t), from_0 = 0.5 * pi / (1 + exp(-2 * u)),
                from_1 = 0.5 * pi / (1 + exp(2 * u));
@@ -465,7 +466,7 @@ static us_inertia intersection_inertia(const us_geom *g) {
     if (d.x <= 0 || d.y <= 0 || d.z <= 0) return (us_inertia){0};
     if (!isfinite(d.x + d.y + d.z)) return no_answer();  // half spaces only
     usi_moments M = {0};
-    double dx = d.x / RODS, dy = d.y / RODS, start = 0.75 * d.z;
+    double dx = d.x / (double)RODS, dy = d.y / (double)RODS, start = 0.75 * d.z;
     for (int i = 0; i < RODS; i++) {
         for (int j = 0; j < RODS; j++) {
             us_vec3 at = us_vec3_make((i + 0.5) * dx - 0.5 * d.x, (j + 0.5) * dy - 0.5 * d.y, 0),

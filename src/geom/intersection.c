@@ -87,12 +87,12 @@ static lp_corner first_corner(const usi_intersection *m, us_vec3 d) {
 // Puts a plane that x is beyond in the place of one of the three. False: nothing is behind all four.
 static bool exchange(lp_corner *c, us_vec3 normal, double offset) {
     int out = -1;
-    double least = INFINITY;
+    double min_ratio = INFINITY;
     for (int k = 0; k < 3; k++) {
         double share = us_vec3_dot(normal, c->across[k]);
-        if (share > 1e-10 && c->weight[k] < least * share) {
+        if (share > 1e-10 && c->weight[k] < min_ratio * share) {
             out = k;
-            least = c->weight[k] / share;
+            min_ratio = c->weight[k] / share;
         }
     }
     if (out < 0) return false;
@@ -104,18 +104,18 @@ static bool exchange(lp_corner *c, us_vec3 normal, double offset) {
 
 // The plane that x is farthest beyond, -1 for none; looks at four planes at once.
 static int find_worst(const usi_intersection *m, us_vec3 x, double *out_beyond) {
-    usi_v4 px = usi_v4_all(x.x), py = usi_v4_all(x.y), pz = usi_v4_all(x.z), most = usi_v4_all(behind);
+    usi_v4 px = usi_v4_all(x.x), py = usi_v4_all(x.y), pz = usi_v4_all(x.z), max_beyond = usi_v4_all(behind);
     usi_v4i worst = {-1, -1, -1, -1};
     for (int i = 0; i < (m->n_plane + 3) / 4; i++) {
         usi_v4 beyond = m->normal_x[i] * px + m->normal_y[i] * py + m->normal_z[i] * pz - m->offset[i];
-        usi_v4i is_more = beyond > most, index = {4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3};
-        most = (usi_v4)((is_more & (usi_v4i)beyond) | (~is_more & (usi_v4i)most));
+        usi_v4i is_more = beyond > max_beyond, index = {4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3};
+        max_beyond = (usi_v4)((is_more & (usi_v4i)beyond) | (~is_more & (usi_v4i)max_beyond));
         worst = (is_more & index) | (~is_more & worst);
     }
     int lane = 0;
     for (int k = 1; k < 4; k++)
-        if (most[k] > most[lane]) lane = k;
-    *out_beyond = most[lane];
+        if (max_beyond[k] > max_beyond[lane]) lane = k;
+    *out_beyond = max_beyond[lane];
     return (int)worst[lane];
 }
 

@@ -156,7 +156,7 @@ static double half_area(us_aabb b) {
 // Which bin a centre falls into: 0 .. BINS - 1.
 static int bin_of(double centre, double low, double scale) {
     double x = (centre - low) * scale;
-    return x < 0 ? 0 : x >= BINS ? BINS - 1 : (int)x;
+    return x < 0 ? 0 : x >= (double)BINS ? BINS - 1 : (int)x;
 }
 
 // Rearranges order[first .. first + count - 1] and returns how many go to the left: 1 .. count - 1.
@@ -171,7 +171,7 @@ static int32_t split(us_mesh *mesh, int32_t first, int32_t count, int depth) {
     }
     us_vec3 spread = us_vec3_sub(centres.max, centres.min);
     int axis = spread.x >= spread.y && spread.x >= spread.z ? 0 : spread.y >= spread.z ? 1 : 2;
-    double low = along(centres.min, axis), scale = BINS / along(spread, axis);
+    double low = along(centres.min, axis), scale = (double)BINS / along(spread, axis);
     if (!(along(spread, axis) > 0) || !isfinite(scale)) return half;  // all centres in one place
 
     us_aabb box[BINS], right[BINS];
@@ -193,11 +193,11 @@ static int32_t split(us_mesh *mesh, int32_t first, int32_t count, int depth) {
     us_aabb left = box[0];
     int32_t n_left = n[0];
     int best = 1;
-    double least = INFINITY;
+    double min_cost = INFINITY;
     for (int k = 1; k < BINS; k++) {
         double cost = half_area(left) * n_left + half_area(right[k]) * (count - n_left);
-        if (cost < least) {
-            least = cost;
+        if (cost < min_cost) {
+            min_cost = cost;
             best = k;
         }
         grow_box(&left, box[k]);

@@ -49,7 +49,7 @@ static double box_distance2(const usi_bvh_node *node, us_vec3 p) {
 
 usi_mesh_point usi_mesh_nearest(const us_mesh *mesh, us_vec3 p) {
     usi_mesh_point best = {INFINITY, p, -1};
-    double least = INFINITY;
+    double min_distance2 = INFINITY;
     struct {
         int32_t node;
         double distance2;
@@ -59,14 +59,14 @@ usi_mesh_point usi_mesh_nearest(const us_mesh *mesh, us_vec3 p) {
     stack[n++].distance2 = box_distance2(&mesh->node[0], p);
     while (n > 0) {
         n--;
-        if (stack[n].distance2 >= least) continue;
+        if (stack[n].distance2 >= min_distance2) continue;
         const usi_bvh_node *node = &mesh->node[stack[n].node];
         for (int32_t i = node->first; i < node->first + node->count; i++) {
             us_vec3 corner[3];
             corners_of(mesh, mesh->order[i], corner);
             us_vec3 q = usi_triangle_nearest(p, corner[0], corner[1], corner[2]), d = us_vec3_sub(p, q);
-            if (us_vec3_dot(d, d) < least) {
-                least = us_vec3_dot(d, d);
+            if (us_vec3_dot(d, d) < min_distance2) {
+                min_distance2 = us_vec3_dot(d, d);
                 best.q = q;
                 best.triangle = mesh->order[i];
             }
@@ -80,7 +80,7 @@ usi_mesh_point usi_mesh_nearest(const us_mesh *mesh, us_vec3 p) {
         stack[n].node = a <= b ? node->first : node->first + 1;
         stack[n++].distance2 = a <= b ? a : b;
     }
-    best.distance = sqrt(least);
+    best.distance = sqrt(min_distance2);
     return best;
 }
 
@@ -173,8 +173,9 @@ static void look_inside(const us_hull *hull, const us_mesh *mesh, usi_standoff *
     for (int i = 0; i < LATTICE * LATTICE * LATTICE; i++) {
         int row = i / LATTICE;
         double x = i % LATTICE + 0.5, y = row % LATTICE + 0.5, z = (int)(row / LATTICE) + 0.5;
-        us_vec3 p = us_vec3_add(
-            box.min, us_vec3_make(x / LATTICE * side.x, y / LATTICE * side.y, z / LATTICE * side.z));
+        us_vec3 p =
+            us_vec3_add(box.min, us_vec3_make(x / (double)LATTICE * side.x, y / (double)LATTICE * side.y,
+                                              z / (double)LATTICE * side.z));
         if (!is_in_hull(hull, p)) continue;
         usi_mesh_point near = usi_mesh_nearest(mesh, p);
         if (!(near.distance > s->found) || usi_mesh_contains(mesh, p)) continue;

@@ -434,7 +434,7 @@ us_gap usi_surface_gap_convex(const us_geom *shape, us_pose X_GS, const us_geom 
         return (us_gap){.distance = NAN};
     shape_search s = search_begin(shape, X_GS, is_meeting ? &meet : NULL, DBL_MAX);
     walk_surface(&s.base, surface);
-    // Where nothing crosses a closed mesh, one point of the shape tells for all of it.
+    // Where nothing crosses a closed mesh, one point of the shape decides for all of it.
     bool may_be_inside = is_solid(surface) && (surface->kind == US_GEOM_HEIGHT_FIELD ||
                                                s.best.distance <= 0 || is_inside(surface, s.base.toward));
     if (may_be_inside) try_balls(&s, surface);

@@ -212,7 +212,7 @@ static us_status check_spring_damper(usi_build *b, const us_pair_def *p) {
                              "write it as a number: <number key=\"exponent\" value=\"1.5\"/>", message);
         }
         double n = x->type == US_PROPERTY_INTEGER ? (double)x->integer : x->number;
-        if (n >= USI_MIN_EXPONENT && n <= USI_MAX_EXPONENT) continue;
+        if (n >= (double)USI_MIN_EXPONENT && n <= (double)USI_MAX_EXPONENT) continue;
         snprintf(message, sizeof message, "its exponent is %g", n);
         return fail_pair(b, p, US_ERR_VALUE,
                          "write a number from 1 (flat faces) to 4; a sphere on a plane has 1.5", message);

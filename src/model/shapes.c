@@ -340,8 +340,9 @@ static us_status find_beds(usi_build *b, us_model *m) {
                deep = (box.max.y - box.min.y) / d->bed_spacing + 1;
         if (m->n_deformable == MAX_BEDS)
             return fail_shape(b, g->shape, US_ERR_LIMIT, "use fewer", "there are more than 16 beds of soil");
-        if (!(ceil(wide / USI_DEFORMABLE_TILE) * ceil(deep / USI_DEFORMABLE_TILE) <= MAX_TILES) || wide < 3 ||
-            deep < 3 || fmax(wide, deep) > MAX_TILES)
+        if (!(ceil(wide / (double)USI_DEFORMABLE_TILE) * ceil(deep / (double)USI_DEFORMABLE_TILE) <=
+              MAX_TILES) ||
+            wide < 3 || deep < 3 || fmax(wide, deep) > MAX_TILES)
             return fail_shape(b, g->shape, US_ERR_LIMIT,
                               "choose a bed spacing that gives 3 by 3 to 4e12 columns",
                               "its bed has too many or too few columns");

@@ -14,11 +14,11 @@
 //
 // The thread sleeps until a chunk's worth of bytes waits, somebody waits for it, or the time to flush has
 // come; then it takes what is there, some bytes at a time, without the lock. At every flush the open chunk is
-// closed, whatever is in it, and the file is pushed to the disk: between two flushes lies all that a crash
+// closed, whatever is in it, and the file is synced to the disk: between two flushes lies all that a crash
 // can cost.
 //
 // The first failure stays. From then on entries are thrown away, so that nobody waits for ever, and every
-// caller is told.
+// caller is notified.
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -102,7 +102,7 @@ struct us_recorder {
     usi_arena arena;
     written_channel **channels;
     int32_t n_channel, cap_channel;
-    int64_t last_time;  // greatest log time so far
+    int64_t last_time;  // max log time so far
     us_recorder_info info;
     us_error error;
 
@@ -183,7 +183,7 @@ static void close_chunk(us_recorder *r) {
 
 static void sync_file(us_recorder *r) {
     if (r->is_failed || !r->is_unsynced) return;
-    // Pipes and devices cannot be pushed to a disk, and need not.
+    // Pipes and devices cannot be synced to a disk, and need not.
     if (fdatasync(r->fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP) fail_file(r, errno);
     r->is_unsynced = false;
 }
@@ -321,7 +321,7 @@ static void *run(void *context) {
 
 // The entry's place in the ring, with its head written and the lock held; NULL after a failure, without the
 // lock. Waits while the ring is full.
-static queue_entry *push(us_recorder *r, const queue_entry *head, size_t length) {
+static queue_entry *enqueue(us_recorder *r, const queue_entry *head, size_t length) {
     size_t size = (sizeof(queue_entry) + length + ENTRY_ALIGN - 1) / ENTRY_ALIGN * ENTRY_ALIGN;
     bool has_waited = false;
     for (;;) {
@@ -373,7 +373,7 @@ us_status us_recorder_write(us_recorder *r, int32_t index, int64_t log_time, int
         return US_ERR_ARG;
     }
     if (is_large) head.bytes = bytes;
-    queue_entry *e = push(r, &head, is_large ? 0 : length);
+    queue_entry *e = enqueue(r, &head, is_large ? 0 : length);
     if (!e) return us_recorder_get_info(r).failed;
     // The number is given where the order is: while this thread waited for room, others may have gone ahead.
     e->sequence = r->channels[index]->sequence++;
@@ -395,7 +395,7 @@ us_status us_recorder_write(us_recorder *r, int32_t index, int64_t log_time, int
 static us_status push_and_wait(us_recorder *r, queue_entry *head) {
     pthread_mutex_lock(&r->mutex);
     head->log_time = r->last_time;
-    if (!push(r, head, 0)) return us_recorder_get_info(r).failed;
+    if (!enqueue(r, head, 0)) return us_recorder_get_info(r).failed;
     wait_until_passed(r);
     us_status status = r->info.failed;
     pthread_mutex_unlock(&r->mutex);

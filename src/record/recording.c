@@ -409,7 +409,7 @@ static us_status scan(us_recording *r, us_error *err) {
     return US_OK;
 }
 
-// An attachment or metadata at the place that its index tells. *out_ok is cleared when there is none.
+// An attachment or metadata at the offset that its index gives. *out_ok is cleared when there is none.
 static us_status read_indexed(us_recording *r, const usi_mcap_record *index, bool *out_ok, us_error *err) {
     uint64_t offset, length;
     usi_mcap_record record;

@@ -24,7 +24,7 @@ static int64_t add(int64_t a, int64_t b) {
     return a > 0 ? INT64_MAX : INT64_MIN;
 }
 
-// Rounded up, so that a message is never early; what does not fit is the greatest number.
+// Rounded up, so that a message is never early; what does not fit is the max number.
 static int64_t to_ns(double x) { return x < 9.2e18 ? (int64_t)ceil(x) : INT64_MAX; }
 
 static bool is_rate(double rate) { return rate >= 0; }

@@ -182,7 +182,7 @@ static double distance_at(const usi_lag *l, int64_t end, int32_t k) {
         sum += d;
         n++;
     }
-    return n > 40 ? sum * WINDOW / n : NAN;
+    return n > 40 ? sum * (double)WINDOW / n : NAN;
 }
 
 // Near what is known: followed. Otherwise it must be found again and again: while one of them has hardly
@@ -208,17 +208,18 @@ void usi_lag_estimate(usi_lag *l) {
     // Up to here the second has points at every lag.
     int64_t end = l->last[0] < l->last[1] - USI_LAG_REACH ? l->last[0] : l->last[1] - USI_LAG_REACH;
     double distance[2 * USI_LAG_REACH + 1];
-    int32_t least = -1;
+    int32_t nearest = -1;
     for (int32_t i = 0; i <= 2 * USI_LAG_REACH; i++) {
         distance[i] = distance_at(l, end, i - USI_LAG_REACH);
         if (isnan(distance[i])) return;
-        if (least < 0 || distance[i] < distance[least]) least = i;
+        if (nearest < 0 || distance[i] < distance[nearest]) nearest = i;
     }
-    if (least < NEAR || least > 2 * USI_LAG_REACH - NEAR) return;
-    double depth = fmin(distance[least - NEAR], distance[least + NEAR]) - distance[least];
+    if (nearest < NEAR || nearest > 2 * USI_LAG_REACH - NEAR) return;
+    double depth = fmin(distance[nearest - NEAR], distance[nearest + NEAR]) - distance[nearest];
     if (depth < contrast) return;
     // The valley's sides are straight: with equal slopes its bottom lies where they meet.
-    double left = distance[least - 1] - distance[least], right = distance[least + 1] - distance[least];
+    double left = distance[nearest - 1] - distance[nearest],
+           right = distance[nearest + 1] - distance[nearest];
     double slope = fmax(left, right), shift = slope > 0 ? 0.5 * (left - right) / slope : 0;
-    adopt(l, usi_lag_step * (least - USI_LAG_REACH + shift));
+    adopt(l, usi_lag_step * (nearest - USI_LAG_REACH + shift));
 }

@@ -369,7 +369,7 @@ static void let_flow(us_sim *s, int32_t i) {
     // of them lasts, and at least a step.
     double share = fmin(m->step * sqrt(fmax(varied.gravity, 0.01) / bed->spacing), 1),
            max = ceil(share * bed->n);
-    usi_deformable_settle(bed, &law, max < MAX_FLOW ? (int64_t)max : MAX_FLOW);
+    usi_deformable_settle(bed, &law, max < (double)MAX_FLOW ? (int64_t)max : MAX_FLOW);
 }
 
 void usi_deformables_step(us_sim *s) {

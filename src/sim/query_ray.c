@@ -108,7 +108,7 @@ static us_ray_hit cast_deformed(const deformed *x, double range) {
     const us_height_field *f = geom->field;
     const double half_x = 0.5 * (f->n_x - 1) * f->dx, half_y = 0.5 * (f->n_y - 1) * f->dy;
     const usi_deformable *bed = x->bed;
-    const double tile = USI_DEFORMABLE_TILE * bed->spacing;
+    const double tile = (double)USI_DEFORMABLE_TILE * bed->spacing;
     segment s = clip_slab((segment){0, range}, x->o.x, x->d.x, -half_x, half_x);
     s = clip_slab(s, x->o.y, x->d.y, -half_y, half_y);
     // Above all of it there is nothing to be met; far below it all is solid.

@@ -161,7 +161,7 @@ us_status usi_step_adaptive(us_sim *s, const us_command *command) {
             h = use * factor;
             if (m->n_loop > 0) memcpy(s->closure, s->closure_before, (size_t)m->n_loop * sizeof *s->closure);
         }
-        if (h > 1e-10 * m->step) continue;
+        if (h > 1e-10 * m->step && n < MAX_SUBSTEPS) continue;
         memcpy(s->next.v, s->trial_v, bytes_v);  // for the diagnosis: which joint it was
         return usi_diverged(s, "dynamics",
                             "allow a larger tolerance, or use integrator=\"midpoint\", which is stable for "

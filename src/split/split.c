@@ -328,7 +328,8 @@ void usi_split_receive(usi_split *s, const void *bytes, size_t length, int64_t n
         break;
     case USI_SHARE_POINT: {
         p->has_begun = true;
-        // Who speaks of a third point has our state message of the second: the first is of no use any more.
+        // A process that sends a third point has our state message of the second: the first is of no use any
+        // more.
         usi_state_message *l = older_state(p);
         if (m->tick > l->tick && m->tick != newer_state(p)->tick && (s->phase != RUN || m->tick >= s->point))
             keep(s, l);

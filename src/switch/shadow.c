@@ -505,7 +505,7 @@ static void judge(usi_shadow *s, double now) {
     for (int32_t i = 0; i < USI_MAX_RESIDUAL; i++) {
         usi_residual *r = &s->residuals[i];
         if (r->compared < 0) continue;
-        if (now - r->compared > usi_residual_stale + unknown_lag + usi_lag_step * USI_LAG_REACH) {
+        if (now - r->compared > usi_residual_stale + unknown_lag + usi_lag_step * (double)USI_LAG_REACH) {
             usi_residual_clear(r);
         } else if (s->worst < 0 || r->ratio > worst) {
             worst = r->ratio;

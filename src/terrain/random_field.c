@@ -86,9 +86,9 @@ static void covariance_row(const embedding *k, int32_t y, double *out) {
         } else {
             value = usi_v4_zero();
             for (int l = 0; l < n; l++) {
-                if (k->table && r[l] >= EXACT_NODES) {
+                if (k->table && r[l] >= (double)EXACT_NODES) {
                     // Cubic interpolation; so far out the covariance is smooth.
-                    double at = (r[l] - EXACT_NODES) * TABLE_STEPS + 1, d;
+                    double at = (r[l] - (double)EXACT_NODES) * (double)TABLE_STEPS + 1, d;
                     int32_t i = (int32_t)at;
                     const double *f = k->table + i;
                     d = at - i;
@@ -281,11 +281,12 @@ static bool prepare(embedding *k, usi_arena *arena, int32_t n_thread) {
     k->table = NULL;
     if (!usi_covariance_is_slow(def)) return true;
     double farthest = sqrt((double)k->half_x * k->half_x + (double)k->half_y * k->half_y);
-    k->n_table = (int32_t)(fmax(farthest - EXACT_NODES, 0) * TABLE_STEPS) + 5;
+    k->n_table = (int32_t)(fmax(farthest - (double)EXACT_NODES, 0) * (double)TABLE_STEPS) + 5;
     k->table = usi_arena_alloc(arena, sizeof(double) * (size_t)k->n_table, 8);
     if (!k->table) return false;
     for (int32_t i = 0; i < k->n_table; i++)
-        k->table[i] = usi_covariance_share(def, (EXACT_NODES + (i - 1.0) / TABLE_STEPS) * def->spacing);
+        k->table[i] =
+            usi_covariance_share(def, ((double)EXACT_NODES + (i - 1.0) / (double)TABLE_STEPS) * def->spacing);
     return true;
 }
 

@@ -43,7 +43,8 @@ static void add_product(const us_field_def *def, const usi_complex4 *lines, int3
     for (int32_t j = 0; j < def->n_y; j++) {
         for (int32_t i = 0; i < def->n_x; i++) {
             double dx = i - 0.5 * (def->n_x - 1), dy = j - 0.5 * (def->n_y - 1);
-            double u = FINE * (half + c[0] * dx + s[0] * dy), v = FINE * (half - s[0] * dx + c[0] * dy);
+            double u = (double)FINE * (half + c[0] * dx + s[0] * dy),
+                   v = (double)FINE * (half - s[0] * dx + c[0] * dy);
             int32_t iu = (int32_t)u, iv = (int32_t)v;
             double a = lines[iu].re[lane] + (u - iu) * (lines[iu + 1].re[lane] - lines[iu].re[lane]);
             double b = lines[iv].im[lane] + (v - iv) * (lines[iv + 1].im[lane] - lines[iv].im[lane]);
@@ -54,7 +55,7 @@ static void add_product(const us_field_def *def, const usi_complex4 *lines, int3
 
 us_status usi_field_outer(const us_field_def *def, double *out, us_random_field_info *info, us_error *err) {
     double half = 0.5 * hypot(def->n_x - 1.0, def->n_y - 1.0);
-    int64_t n = (int64_t)ceil(2 * half * FINE) + 2 * FINE, m = 8;
+    int64_t n = (int64_t)ceil(2 * half * (double)FINE) + 2 * FINE, m = 8;
     while (m < 2 * n)
         m *= 2;
     usi_arena arena;
@@ -70,7 +71,7 @@ us_status usi_field_outer(const us_field_def *def, double *out, us_random_field_
     }
     usi_fft fft = usi_fft_make((int32_t)m, roots);
     for (int32_t i = 0; i < m; i++) {
-        double r = def->spacing / FINE * (i < m / 2 ? i : (double)(m - i));
+        double r = def->spacing / (double)FINE * (i < m / 2 ? i : (double)(m - i));
         x[i] = (usi_complex4){usi_v4_all(def->variance * usi_covariance_share(def, r)), usi_v4_zero()};
     }
     usi_complex4 *eigen = usi_fft_run(&fft, x, work);

@@ -144,7 +144,7 @@ static void make_taps(double taps[TAPS]) {
     const double beta = 10.5;
     double all = 0;
     for (int32_t i = 0; i < TAPS; i++) {
-        double at = i - 0.5 * (TAPS - 1), w = at / (0.5 * TAPS), x = 0.25 * beta * beta * (1 - w * w),
+        double at = i - 0.5 * (TAPS - 1), w = at / (0.5 * (double)TAPS), x = 0.25 * beta * beta * (1 - w * w),
                term = 1, window = 1;
         for (int32_t k = 1; k < 60; k++)
             window += term *= x / ((double)k * k);
@@ -234,7 +234,7 @@ us_status usi_pyramid_init(usi_pyramid *p, const us_field_def *def, usi_pool *po
         p->n_level++;
     // And so many more that the covariance has died away within the torus of the last.
     while (p->n_level < USI_PATCH_LEVELS &&
-           usi_covariance_share(def, ldexp(0.5 * M * def->spacing, p->n_level - 1)) > DIED_AWAY)
+           usi_covariance_share(def, ldexp(0.5 * (double)M * def->spacing, p->n_level - 1)) > DIED_AWAY)
         p->n_level++;
     usi_arena_init(&p->arena, &def->allocator);
     void *roots = usi_arena_alloc(&p->arena, usi_fft_size(M), 32);

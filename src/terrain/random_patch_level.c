@@ -98,13 +98,13 @@ static double between_four(const double *f, double at) {
 
 static double sample(const radial *f, int32_t i, int32_t j) {
     double r = sqrt((double)i * i + (double)j * j);
-    if (r >= REACH) return 0;
-    return r < EXACT ? softened(f, r * f->dense) : between_four(f->table, r * STEPS);
+    if (r >= (double)REACH) return 0;
+    return r < (double)EXACT ? softened(f, r * f->dense) : between_four(f->table, r * (double)STEPS);
 }
 
 static void fill_table(const radial *f, int32_t n) {
     for (int32_t i = 0; i < n; i++)
-        f->table[i] = i / STEPS < EXACT - 1 ? 0 : softened(f, i * f->dense / STEPS);
+        f->table[i] = i / STEPS < EXACT - 1 ? 0 : softened(f, i * f->dense / (double)STEPS);
 }
 
 // Columns of the projection.
@@ -116,7 +116,7 @@ static void project(void *context, int32_t i, int32_t thread) {
     (void)thread;
     const columns *c = context;
     double sum = sample(c->f, i, 0);
-    int32_t last = (int32_t)sqrt((double)REACH * REACH - (double)i * i);
+    int32_t last = (int32_t)sqrt((double)REACH * (double)REACH - (double)i * i);
     for (int32_t j = 1; j <= last; j++)
         sum += 2 * sample(c->f, i, j);
     c->sum[i] = sum;
@@ -141,7 +141,7 @@ static bool add_ring(usi_pyramid *p, radial *f, double spacing, double *spectrum
         const usi_complex4 *y = usi_fft_run(&fft, x, work);
         double share = f->dense / spacing;
         for (int32_t q = 0; q < RADIAL; q++) {
-            double at = q * share * DENSE, d;
+            double at = q * share * (double)DENSE, d;
             int32_t i = (int32_t)at;
             d = at - i;
             double a = y[i ? i - 1 : 1].re[0], b = y[i].re[0], e = y[i + 1].re[0], g = y[i + 2].re[0];
@@ -158,9 +158,9 @@ static bool add_ring(usi_pyramid *p, radial *f, double spacing, double *spectrum
 static bool radial_spectrum(usi_pyramid *p, radial *f, double spacing, double *spectrum) {
     for (int32_t q = 0; q < RADIAL; q++)
         spectrum[q] = 0;
-    f->dense = fmax(spacing / DENSE, p->def->spacing);
+    f->dense = fmax(spacing / (double)DENSE, p->def->spacing);
     for (f->inner = 0;; f->inner = f->near, f->dense = fmax(f->dense / 4, p->def->spacing)) {
-        f->near = f->dense > p->def->spacing ? REACH * fmax(f->dense / 4, p->def->spacing) : 0;
+        f->near = f->dense > p->def->spacing ? (double)REACH * fmax(f->dense / 4, p->def->spacing) : 0;
         if (!add_ring(p, f, spacing, spectrum)) return false;
         if (f->near == 0) return true;
     }
@@ -225,7 +225,7 @@ static double sum_of_squares(const double *quarter) {
 
 // Wave number of wave (i, j) of the torus, radians per node.
 static double wave_number(int32_t i, int32_t j) {
-    return 2 * M_PI / USI_PATCH_TORUS * sqrt((double)i * i + (double)j * j);
+    return 2 * M_PI / (double)USI_PATCH_TORUS * sqrt((double)i * i + (double)j * j);
 }
 
 // Fills the spectrum of a level: for level 0 the covariance on the torus, to be transformed; for the others
@@ -237,7 +237,7 @@ static void fill_spectrum(const radial *f, int32_t level, const double *spectrum
             if (level == 0) {
                 *g = sqrt((double)i * i + (double)j * j) < USI_PATCH_HALF - 1 ? sample(f, i, j) : 0;
             } else {
-                double at = k * (LINE / 8.0 / M_PI);
+                double at = k * ((double)LINE / 8.0 / M_PI);
                 *g = at < RADIAL - 4 ? (at < 1 ? spectrum[0] + at * at * (spectrum[1] - spectrum[0])
                                                : between_four(spectrum, at))
                                      : 0;
@@ -269,7 +269,7 @@ static spectrum_sum take_band(const usi_pyramid *p, int32_t level, double *gain)
 
 // Cuts the moving average off at the edge of the halo. Returns the ratio of its variances before and after.
 static double cut_at_halo(const usi_pyramid *p, double *gain) {
-    const double torus = (double)USI_PATCH_TORUS * USI_PATCH_TORUS;
+    const double torus = (double)USI_PATCH_TORUS * (double)USI_PATCH_TORUS;
     double before = sum_of_squares(gain);
     transform_even(p, gain);
     for (int32_t j = 0; j < USI_PATCH_HALF; j++) {
@@ -288,7 +288,7 @@ bool usi_level_make(usi_pyramid *p, int32_t level) {
            *gain = usi_arena_alloc(&p->arena, sizeof *gain * USI_PATCH_HALF * USI_PATCH_HALF, 64);
     radial f = {.def = p->def,
                 .dense = spacing,
-                .end = 0.5 * USI_PATCH_TORUS * spacing,
+                .end = 0.5 * (double)USI_PATCH_TORUS * spacing,
                 .soft = is_top ? SOFT_TOP : SOFT_BAND};
     f.base = usi_covariance_share(p->def, f.end);
     if (is_top) f.base = p->level_share = fmax(f.base, 0);
@@ -307,7 +307,7 @@ bool usi_level_make(usi_pyramid *p, int32_t level) {
     if (level == 0) transform_even(p, gain);
 
     // Gain. What was clipped and cut is made up for by the rest.
-    const double torus = (double)USI_PATCH_TORUS * USI_PATCH_TORUS;
+    const double torus = (double)USI_PATCH_TORUS * (double)USI_PATCH_TORUS;
     spectrum_sum sum = take_band(p, level, gain);
     p->level[level].clipped = sum.lost / torus;
     if (!(sum.kept / torus > NO_SHARE)) return true;
@@ -320,15 +320,16 @@ bool usi_level_make(usi_pyramid *p, int32_t level) {
 }
 
 double usi_pyramid_covariance(const usi_pyramid *p, double x, double y) {
-    const double torus = (double)USI_PATCH_TORUS * USI_PATCH_TORUS;
+    const double torus = (double)USI_PATCH_TORUS * (double)USI_PATCH_TORUS;
     double sum = p->level_share * p->def->variance;
     for (int32_t level = 0; level < p->n_level; level++) {
         const double *gain = p->level[level].gain;
         if (!gain) continue;
-        double spacing = ldexp(p->def->spacing, level), wavenumber = 2 * M_PI / USI_PATCH_TORUS / spacing;
+        double spacing = ldexp(p->def->spacing, level),
+               wavenumber = 2 * M_PI / (double)USI_PATCH_TORUS / spacing;
         // Beyond twice their reach two averages have no noise in common.
         if (level < p->n_level - 1 &&
-            x * x + y * y > 4.0 * USI_PATCH_HALO * USI_PATCH_HALO * spacing * spacing)
+            x * x + y * y > 4.0 * (double)USI_PATCH_HALO * (double)USI_PATCH_HALO * spacing * spacing)
             continue;
         double along_x[USI_PATCH_HALF];
         for (int32_t i = 0; i < USI_PATCH_HALF; i++)

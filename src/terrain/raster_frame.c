@@ -87,7 +87,8 @@ static bool is_inside(const mapping *m, double x, double y) {
 // Whether a rectangle's edge lies inside: then all of it does, as the outline has no holes.
 static bool is_edge_inside(const mapping *m, const double box[4]) {
     for (int k = 0; k <= N_EDGE; k++) {
-        double t = (double)k / N_EDGE, x = box[0] + t * (box[1] - box[0]), y = box[2] + t * (box[3] - box[2]);
+        double t = (double)k / (double)N_EDGE, x = box[0] + t * (box[1] - box[0]),
+               y = box[2] + t * (box[3] - box[2]);
         if (!is_inside(m, x, box[2]) || !is_inside(m, x, box[3]) || !is_inside(m, box[0], y) ||
             !is_inside(m, box[1], y))
             return false;
@@ -119,7 +120,7 @@ static bool find_rectangle(const mapping *m, double out_box[4]) {
     if (!to_frame(m, 0.5 * (b->west + b->east), 0.5 * (b->north + b->south), &middle[0], &middle[1]))
         return false;
     for (int k = 0; k <= 4 * N_EDGE; k++) {
-        double t = (double)(k % N_EDGE) / N_EDGE, x, y;
+        double t = (double)(k % N_EDGE) / (double)N_EDGE, x, y;
         int side = k / N_EDGE % 4;
         double across = side == 0   ? t
                         : side == 1 ? 1
@@ -223,7 +224,7 @@ bool usi_base_box(const usi_gdal *gdal, const usi_base *base, OGRSpatialReferenc
     double box[4] = {INFINITY, -INFINITY, INFINITY, -INFINITY};
     bool is_good = true;
     for (int k = 0; k <= N_EDGE && is_good; k++) {
-        double s = (double)k / N_EDGE,
+        double s = (double)k / (double)N_EDGE,
                at[4][2] = {{s * n_x, 0}, {s * n_x, n_y}, {0, s * n_y}, {n_x, s * n_y}};
         for (int i = 0; i < 4 && is_good; i++) {
             double x, y, column, row;

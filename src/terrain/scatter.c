@@ -59,7 +59,7 @@ static us_status check(const us_scatter_def *def, us_error *err) {
 }
 
 static double size_at(const us_scatter_def *def, double i) {
-    return def->min_size * usi_exp_of(i / SIZES * usi_log_of(def->max_size / def->min_size));
+    return def->min_size * usi_exp_of(i / (double)SIZES * usi_log_of(def->max_size / def->min_size));
 }
 
 static void prepare(scatter_grid *k, const us_scatter_def *def) {
@@ -166,7 +166,7 @@ us_status us_scatter_visit(const us_scatter_def *def,
     scatter_grid k;
     prepare(&k, def);
     if (!(k.mean > 0) || !(def->x0 < def->x1) || !(def->y0 < def->y1)) return US_OK;
-    if (k.mean > MAX_PER_CELL)
+    if (k.mean > (double)MAX_PER_CELL)
         return us_error_set(err, US_ERR_LIMIT, NULL, "give a lower density, or sizes that are less far apart",
                             "%.3g instances within reach of one another", k.mean);
     int64_t i1 = (int64_t)floor(def->x1 / k.cell), j1 = (int64_t)floor(def->y1 / k.cell);
@@ -200,7 +200,7 @@ void us_rock_points(const us_scatter_instance *rock, us_vec3 out[US_ROCK_POINTS]
     for (int32_t i = 0; i < US_ROCK_POINTS; i++) {
         // Heights from 0 to 1 of the rock in even steps; on the way up the outline narrows as an ellipse
         // does.
-        double h = (i + 0.5) / US_ROCK_POINTS, level = i < US_ROCK_POINTS / 2 ? 0.25 * h : h;
+        double h = (i + 0.5) / (double)US_ROCK_POINTS, level = i < US_ROCK_POINTS / 2 ? 0.25 * h : h;
         double r =
             sqrt(1 - level * level) * (0.85 + 0.15 * usi_random_uniform(rock->number, 2 + (uint64_t)i));
         double x = long_side * r * angle_x, y = short_side * r * angle_y;

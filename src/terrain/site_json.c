@@ -107,7 +107,7 @@ static const char *read_layer(const cJSON *json, us_layer_info *l) {
         l->type = (us_layer_type)(l->type + 1);
     if (!get_numbers(json, "samples", 2, samples)) return "\"samples\" of a layer";
     for (int i = 0; i < 2; i++) {
-        if (!(samples[i] >= 2 && samples[i] <= MAX_SAMPLES) || samples[i] != floor(samples[i]))
+        if (!(samples[i] >= 2 && samples[i] <= (double)MAX_SAMPLES) || samples[i] != floor(samples[i]))
             return "\"samples\" of a layer";
     }
     if (!get_numbers(json, "spacing", 2, spacing)) return "\"spacing\" of a layer";

@@ -280,7 +280,7 @@ static us_status photograph(const usi_ground *ground, const us_deformable_info *
     us_vec3 p_BC = {(u * US_DEFORMABLE_TILE - 0.5 * (bed->n_x - 1)) * bed->spacing,
                     (v * US_DEFORMABLE_TILE - 0.5 * (bed->n_y - 1)) * bed->spacing, 0};
     us_vec3 p_GC = us_pose_point(X_GB, p_BC);
-    double side = US_DEFORMABLE_TILE * bed->spacing;
+    double side = (double)US_DEFORMABLE_TILE * bed->spacing;
     return usi_ground_picture(ground, allocator, p_GC.x, p_GC.y, side, side, USI_RUTS_PIXELS, out, err);
 }
 

@@ -15,7 +15,7 @@
 // Names of watched values that are looked up per frame: each look goes through all names of the model.
 enum { LOOKS = 64 };
 static const double SHORTEST =
-    1.0 / USI_VIEW_HZ;  // s between two frames, also when the world was changed in between
+    1.0 / (double)USI_VIEW_HZ;  // s between two frames, also when the world was changed in between
 enum { FRESH = 4 };
 
 double usi_view_clock(void) {
@@ -290,7 +290,7 @@ static bool take(us_view *view, const us_view_pace *pace, double now) {
     t->is_pairs_old |= is_told;
     if (now >= t->status_due || t->is_changed || is_told) {
         take_status(view, sim, pace);
-        t->status_due = now + 1.0 / USI_PAGE_STATUS_HZ;
+        t->status_due = now + 1.0 / (double)USI_PAGE_STATUS_HZ;
     }
     if (t->is_pairs_old) {
         if (!take_pairs(view, sim)) return false;

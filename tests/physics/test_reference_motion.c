@@ -135,6 +135,18 @@ static void the_adaptive_scheme_follows_its_tolerance(void **state) {
     }
 }
 
+// A tick has at most 100000 sub-steps: this one, of 10 s at a tolerance below rounding, needs more.
+static void the_adaptive_scheme_gives_up_a_tick_of_too_many_sub_steps(void **state) {
+    (void)state;
+    us_spec *spec = build_double_pendulum(10, US_INTEGRATOR_ADAPTIVE);
+    us_world_settings world = *us_spec_view_world(spec);
+    world.tolerance = 1e-20;
+    us_spec_set_world(spec, &world);
+    built b = build_sim(spec);
+    assert_int_equal(us_sim_step(b.sim, NULL), US_ERR_DIVERGED);
+    build_free(&b);
+}
+
 // ---- Rows of four-bars ----
 
 static void check_four_bars(int32_t n, const char *file, us_integrator integrator, double h) {
@@ -239,6 +251,7 @@ int main(void) {
         cmocka_unit_test(pendulum_ends_where_the_elliptic_function_says),
         cmocka_unit_test(halving_the_step_shows_the_order_of_each_scheme),
         cmocka_unit_test(the_adaptive_scheme_follows_its_tolerance),
+        cmocka_unit_test(the_adaptive_scheme_gives_up_a_tick_of_too_many_sub_steps),
         cmocka_unit_test(two_four_bars_end_at_the_reference),
         cmocka_unit_test(forty_four_bars_end_at_the_reference),
         cmocka_unit_test(andrews_mechanism_ends_at_the_reference_with_error_control),
