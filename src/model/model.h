@@ -223,6 +223,7 @@ typedef struct usi_sensor {
     double rate;        // Hz; 0: every step
     double noise[2];    // imu: standard deviations of the specific force, m/s^2, and angular velocity, rad/s
     uint64_t seed;      // of the noise
+    int64_t phase;      // ticks by which its samples come earlier than those of the first robot
     int32_t kind, robot;
     int32_t q, v;                // encoder: coordinate
     int32_t body;                // imu: link

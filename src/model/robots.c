@@ -489,6 +489,7 @@ static void add_sensor(us_model *m, usi_robot_model *r, usi_sensor *sensor, usi_
     static const int32_t numbers[USI_SENSOR_KINDS] = {
         [USI_SENSOR_ENCODER] = 2, [USI_SENSOR_IMU] = 10, [USI_SENSOR_BATTERY] = 3};
     with.robot = (int32_t)(r - m->robot);
+    with.phase = usi_robot_phase(with.robot);
     with.reading = m->n_reading;
     with.n_reading = numbers[with.kind];
     sensor[m->n_sensor++] = with;
@@ -527,6 +528,15 @@ static us_status add_imu(const maker *k, usi_robot_model *r, usi_sensor *sensor,
     return US_OK;
 }
 
+// Hz: the usual unit samples as often as somebody sees it.
+static double fastest_topic(const us_network_def *d, const char *source) {
+    double rate = 0;
+    for (int32_t i = 0; i < d->n_topic; i++) {
+        if (strcmp(d->topics[i].source, source) == 0) rate = fmax(rate, d->topics[i].rate);
+    }
+    return rate > 0 ? rate : us_topic_source_view(USI_SOURCE_IMU)->rate;
+}
+
 // An encoder for each joint, an inertial unit at the root's origin, the battery's gauge, and those that were
 // asked for.
 static us_status make_sensors(const maker *k, usi_robot_model *robot) {
@@ -543,7 +553,9 @@ static us_status make_sensors(const maker *k, usi_robot_model *robot) {
         const us_network_def *d = r->network;
         r->first_sensor = m->n_sensor;
         add_encoders(m, r, sensor);
-        us_sensor_def usual = {.name = "imu", .link = r->root.i, .X_BS = us_pose_identity()};
+        us_sensor_def usual = {
+            .name = "imu", .link = r->root.i, .X_BS = us_pose_identity(), .rate = fastest_topic(d, "imu")};
+        if (usual.rate * m->step >= 1) usual.rate = 0;
         if (r->root.i >= 0 && !usi_find_sensor_def(d, usual.name)) status = add_imu(k, r, sensor, &usual);
         for (int32_t j = 0; j < d->n_sensor && !status; j++)
             status = add_imu(k, r, sensor, &d->sensors[j]);

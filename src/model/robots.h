@@ -72,6 +72,9 @@ typedef struct usi_robot_model {
     int32_t n_frame, n_fixed_frame, n_topic, n_script, n_broken;
 } usi_robot_model;
 
+// Robots do not sample and publish in step: of a fleet that did, each would wait for all others. A prime
+// spreads them over any period. Ticks.
+static inline int64_t usi_robot_phase(int32_t robot) { return 617 * (int64_t)robot; }
 // The robot's sensor of a kind and name, a number of the model; -1: none.
 int32_t usi_robot_find_sensor(const us_model *m, const usi_robot_model *r, usi_sensor_kind kind,
                               const char *name);

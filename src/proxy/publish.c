@@ -170,9 +170,7 @@ void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_s
                       .s = s,
                       .firmware = usi_view_firmware(r, s),
                       .time = usi_time_of(p, tick)};
-    // Robots do not publish in step: of a fleet that did, each would wait for all others. A prime spreads
-    // them over any period.
-    const int64_t phase = tick + 617 * (int64_t)r->index;
+    const int64_t phase = tick + usi_robot_phase(r->index);
     const bool is_up = usi_is_up(s);
     // A computer that has just started sends anew what is sent once.
     is_first = is_first || (s->faults.boot_tick != 0 && s->faults.boot_tick == tick);
@@ -181,11 +179,9 @@ void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_s
         const usi_topic *t = &r->model->topic[i];
         // A computer that is off or starts sends nothing. Where the robot really is does not depend on it.
         if (r->outlet[i].channel < 0 || (!is_up && t->source != USI_SOURCE_TRUTH)) continue;
-        // Readings leave as they are taken.
-        const bool is_paced = t->sensor >= 0 && p->model->sensor[t->sensor].rate > 0;
-        const bool is_due = is_sent_once(t) ? is_first
-                                            : is_heard(p, r, s, tick, i) &&
-                                                  usi_is_due(t->rate, p->step, is_paced ? tick : phase);
+        // Readings have the same phase, and leave as they are taken.
+        const bool is_due =
+            is_sent_once(t) ? is_first : is_heard(p, r, s, tick, i) && usi_is_due(t->rate, p->step, phase);
         if (is_due) sample(&w, i);
     }
     send_arrived(p, r, w.time);

@@ -3,17 +3,19 @@
 
 #include <math.h>
 
-// At the rate, at most once a step. The small term forgives rounding: at 50 Hz and 1 ms it is
-// every 20th tick exactly.
+#include "model/robots.h"
+
+// At the rate, at most once a step. The small term forgives rounding: at 50 Hz and 1 ms it is every 20th tick
+// exactly.
 static bool is_due(const us_model *m, const usi_sensor *k, int64_t tick) {
     if (k->rate <= 0) return true;
     const double per_step = m->step * k->rate;
+    tick += k->phase;
     return floor((double)tick * per_step + 1e-6) != floor((double)(tick - 1) * per_step + 1e-6);
 }
 
 static void sample(const us_model *m, const usi_sensor *k, const usi_sense_input *in, usi_sensor_state *s,
                    double *reading) {
-    if (k->kind == USI_SENSOR_ENCODER) usi_sense_encoder(k, in, s, reading);
     if (k->kind == USI_SENSOR_IMU) usi_sense_imu(m, k, in, s, reading);
     if (k->kind == USI_SENSOR_BATTERY) usi_sense_battery(m, k, in, s, reading);
     if (reading) s->tick = in->tick;
@@ -21,15 +23,25 @@ static void sample(const us_model *m, const usi_sensor *k, const usi_sense_input
 
 void usi_sense_one(const us_model *m, const usi_sense_input *in, int32_t i, usi_sensor_state *sensor,
                    double *reading) {
-    sample(m, &m->sensor[i], in, &sensor[i], reading + m->sensor[i].reading);
+    const usi_sensor *k = &m->sensor[i];
+    if (k->kind == USI_SENSOR_ENCODER) {
+        usi_sense_encoders(k, 1, in, &sensor[i], reading);
+    } else {
+        sample(m, k, in, &sensor[i], reading + k->reading);
+    }
 }
 
 void usi_sense(const us_model *m, const usi_sense_input *in, usi_sensor_state *sensor, double *reading) {
-    for (int32_t i = 0; i < m->n_sensor; i++) {
-        const usi_sensor *k = &m->sensor[i];
-        const bool is_now = in->time == 0 || is_due(m, k, in->tick);
-        // Between samples an IMU needs nothing but the velocity of the tick before the next one.
-        if (!is_now && k->kind == USI_SENSOR_IMU && !is_due(m, k, in->tick + 1)) continue;
-        sample(m, k, in, &sensor[i], is_now ? reading + k->reading : NULL);
+    for (int32_t r = 0; r < m->n_robot; r++) {
+        const usi_robot_model *robot = &m->robot[r];
+        const int32_t first = robot->first_sensor, n_encoder = robot->firmware.n_joint;
+        usi_sense_encoders(m->sensor + first, n_encoder, in, sensor + first, reading);
+        for (int32_t i = first + n_encoder; i < first + robot->n_sensor; i++) {
+            const usi_sensor *k = &m->sensor[i];
+            const bool is_now = in->time == 0 || is_due(m, k, in->tick);
+            // Between samples an IMU needs nothing but the velocity of the tick before the next one.
+            if (!is_now && k->kind == USI_SENSOR_IMU && !is_due(m, k, in->tick + 1)) continue;
+            sample(m, k, in, &sensor[i], is_now ? reading + k->reading : NULL);
+        }
     }
 }

@@ -19,7 +19,7 @@ typedef struct usi_sensor_state {
     double drift;      // encoder: by which the offset grows, 1/s
     double before[3];  // at the last call; imu: velocity of its point in the world, m/s; battery: energy, J
     int64_t is_stuck;  // the reading stays as it is; an encoder sees nothing move
-    int64_t tick;      // of the last sample
+    int64_t tick;      // of the last sample, but of encoders
 } usi_sensor_state;
 
 typedef struct usi_sense_input {
@@ -34,8 +34,10 @@ void usi_sense(const us_model *m, const usi_sense_input *in, usi_sensor_state *s
 void usi_sense_one(const us_model *m, const usi_sense_input *in, int32_t i, usi_sensor_state *sensor,
                    double *reading);
 
-// One file per kind. `reading` NULL: it is not due.
-void usi_sense_encoder(const usi_sensor *k, const usi_sense_input *in, usi_sensor_state *s, double *reading);
+// One file per kind. Encoders one behind the other sample at every call; `reading` is that of all sensors.
+void usi_sense_encoders(const usi_sensor *k, int32_t n, const usi_sense_input *in, usi_sensor_state *s,
+                        double *reading);
+// `reading` NULL: it is not due.
 void usi_sense_imu(const us_model *m, const usi_sensor *k, const usi_sense_input *in, usi_sensor_state *s,
                    double *reading);
 void usi_sense_battery(const us_model *m, const usi_sensor *k, const usi_sense_input *in, usi_sensor_state *s,

@@ -14,7 +14,7 @@ us_status usi_step_euler(us_sim *s, const us_command *command) {
         a[i] = s->now.a[i];
     if (!usi_accelerate(s, &scheme, &(usi_pass){true, true}, s->now.q, s->now.v, command, a))
         return usi_diverged(s, "dynamics", NULL);
-    usi_closures_add(s, 1);
+    if (s->model->n_loop > 0) usi_closures_add(s, 1);
     for (int32_t i = 0; i < m->n_pad; i++) {
         v[i] = s->now.v[i] + h * a[i];
         displacement[i] = h * v[i];
@@ -54,7 +54,7 @@ us_status usi_step_midpoint(us_sim *s, const us_command *command) {
         if (!usi_accelerate(s, &scheme, &(usi_pass){pass == 0, pass == 1}, s->mid_q, mid_v, command, a))
             return usi_diverged(s, "dynamics", NULL);
     }
-    usi_closures_add(s, 1);
+    if (s->model->n_loop > 0) usi_closures_add(s, 1);
     for (int32_t i = 0; i < m->n_pad; i++) {
         v[i] = s->now.v[i] + h * a[i];
         displacement[i] = h * (s->now.v[i] + 0.5 * h * a[i]);

@@ -74,9 +74,10 @@ static us_status commit(us_sim *s) {
     const us_model *m = s->model;
     if (!all_finite(s->next.v, m->n_pad) || !all_finite(s->next.q, m->n_q_pad))
         return usi_diverged(s, "commit", NULL);
-    usi_stiction_move(m, s->next.q, s->now.blockage, s->now.stuck, s->next.stuck);
-    usi_batteries_draw(m, s->next.drive_effort, s->next.v, s->next.battery_on, s->now.battery_energy,
-                       s->next.battery_energy);
+    if (m->n_friction > 0) usi_stiction_move(m, s->next.q, s->now.blockage, s->now.stuck, s->next.stuck);
+    if (m->n_battery > 0)
+        usi_batteries_draw(m, s->next.drive_effort, s->next.v, s->next.battery_on, s->now.battery_energy,
+                           s->next.battery_energy);
     s->next.tick[0] = s->now.tick[0] + 1;
     s->next.n_applied[0] = 0;
     usi_state previous = s->now;
@@ -137,7 +138,7 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
     lap(&watch, US_STAGE_COLLIDE);
 
     // Reads: now, next's commands. Writes: joint rows (scratch), next.drive_effort: 0.
-    if (!status) usi_make_joint_rows(s);
+    if (!status && s->model->n_actuated + s->model->n_drive > 0) usi_make_joint_rows(s);
     lap(&watch, US_STAGE_ACTUATE);
 
     // Reads: now, command, what touches, joint rows. Writes: next.contact, and of touched trees
@@ -164,7 +165,7 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
 
     // Reads: now. Writes: its sensors and their readings, over which drives close their loops in the next
     // step.
-    if (!status && !s->is_trial) sense(s);
+    if (!status && s->model->n_sensor > 0 && !s->is_trial) sense(s);
     lap(&watch, US_STAGE_SENSE);
 
     if (!status && watch.is_on) add_laps(s, &watch);
