@@ -31,6 +31,7 @@ typedef struct usi_joint_row {
 typedef struct usi_actuation {
     usi_joint_row *row;  // room for max_joint_row
     int32_t *start;      // n_actuated + 1
+    int32_t n_friction;  // rows of dry friction
 } usi_actuation;
 
 // What the rows of a step are made of.

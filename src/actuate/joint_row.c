@@ -82,6 +82,7 @@ static usi_joint_row *limit_rows(usi_joint_row *r, const usi_joint_law *law, con
 
 void usi_actuate(const us_model *m, const usi_actuation_input *in, usi_actuation *out, double *out_effort) {
     usi_joint_row *const row = out->row, *r = row;
+    out->n_friction = 0;
     if (m->n_drive > 0) memset(out_effort, 0, (size_t)m->n_drive * sizeof *out_effort);
     for (int32_t k = 0; k < m->n_actuated; k++) {
         const int32_t *first = m->actuated[k].first;
@@ -95,8 +96,10 @@ void usi_actuate(const us_model *m, const usi_actuation_input *in, usi_actuation
             r = put_row(r, law, spring_torque(law, law->lower, in->q), -INFINITY, INFINITY, USI_LAW_SPRING);
         for (; law < frictions; law++)
             r = drive_row(r, m, law, in);
+        const usi_joint_row *before = r;
         for (; law < limits; law++)
             r = friction_row(r, law, in);
+        out->n_friction += (int32_t)(r - before);
         for (; law < end; law++)
             r = limit_rows(r, law, in);
     }

@@ -21,19 +21,6 @@ static double slope(const usi_joint_row *r, const usi_scheme *scheme, double the
     return r->kp * scheme->spring + r->kd * theta * scheme->span;
 }
 
-// Each row's torque without acceleration, and the first guess of which bounds act.
-static void prepare(us_sim *s, const usi_scheme *scheme, const double *v, const double *a) {
-    const us_model *m = s->model;
-    for (int32_t t = 0; t < m->n_actuated; t++) {
-        if (usi_is_touched(s, m->actuated[t].tree)) continue;
-        for (int32_t k = s->row_start[t]; k < s->row_start[t + 1]; k++) {
-            const usi_joint_row *r = &s->row[k];
-            s->torque[k] = r->torque - (r->kp * scheme->lead + r->kd) * v[r->v];
-            s->bound[k] = (int8_t)bound_of(r, s->torque[k] - slope(r, scheme, 0.5) * a[r->v]);
-        }
-    }
-}
-
 // The commanded torques and no rows yet, in d->tau.
 static void start_torques(us_sim *s, const us_command *command) {
     const us_model *m = s->model;
@@ -41,25 +28,49 @@ static void start_torques(us_sim *s, const us_command *command) {
     if (command && command->torque) memcpy(s->dyn->tau, command->torque, (size_t)m->n_node * sizeof(double));
 }
 
-// Fills d->tau, d->diag, d->damp.
-static void assemble(us_sim *s, const usi_scheme *scheme, const us_command *command) {
+// No rows yet in d->tau, d->diag, d->damp.
+static void start_terms(us_sim *s, const us_command *command) {
     const us_model *m = s->model;
-    us_dyn *d = s->dyn;
     start_torques(s, command);
-    memset(d->damp, 0, (size_t)m->n_pad * sizeof(double));
-    memcpy(d->diag, m->armature, (size_t)m->n_node * sizeof(double));
+    memset(s->dyn->damp, 0, (size_t)m->n_pad * sizeof(double));
+    memcpy(s->dyn->diag, m->armature, (size_t)m->n_node * sizeof(double));
+}
+
+// A row on a bound is a torque, others are linear too.
+static inline void add_row(us_sim *s, const usi_scheme *scheme, int32_t k) {
+    const usi_joint_row *r = &s->row[k];
+    us_dyn *d = s->dyn;
+    if (s->bound[k] != 0) {
+        d->tau[r->v] += s->bound[k] < 0 ? r->low : r->high;
+        return;
+    }
+    d->tau[r->v] += s->torque[k];
+    d->diag[r->v] += scheme->spring * r->kp;
+    d->damp[r->v] += scheme->span * r->kd;
+}
+
+// Each row's torque without acceleration, and the first guess of which bounds act; springs have none.
+static void prepare(us_sim *s, const usi_scheme *scheme, const double *v, const double *a) {
+    const us_model *m = s->model;
     for (int32_t t = 0; t < m->n_actuated; t++) {
         if (usi_is_touched(s, m->actuated[t].tree)) continue;
         for (int32_t k = s->row_start[t]; k < s->row_start[t + 1]; k++) {
             const usi_joint_row *r = &s->row[k];
-            if (s->bound[k] != 0) {
-                d->tau[r->v] += s->bound[k] < 0 ? r->low : r->high;
-                continue;
-            }
-            d->tau[r->v] += s->torque[k];
-            d->diag[r->v] += scheme->spring * r->kp;
-            d->damp[r->v] += scheme->span * r->kd;
+            s->torque[k] = r->torque - (r->kp * scheme->lead + r->kd) * v[r->v];
+            s->bound[k] = r->kind == USI_LAW_SPRING
+                              ? 0
+                              : (int8_t)bound_of(r, s->torque[k] - slope(r, scheme, 0.5) * a[r->v]);
+            add_row(s, scheme, k);
         }
+    }
+}
+
+static void assemble(us_sim *s, const usi_scheme *scheme) {
+    const us_model *m = s->model;
+    for (int32_t t = 0; t < m->n_actuated; t++) {
+        if (usi_is_touched(s, m->actuated[t].tree)) continue;
+        for (int32_t k = s->row_start[t]; k < s->row_start[t + 1]; k++)
+            add_row(s, scheme, k);
     }
 }
 
@@ -98,7 +109,7 @@ bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, c
     const us_model *m = s->model;
     us_dyn *d = s->dyn;
     const us_wrench *wrench = command ? command->wrench : NULL;
-    if (s->row_start[m->n_actuated] == 0) {
+    if (m->n_actuated == 0 || s->row_start[m->n_actuated] == 0) {
         if (pass->is_first) memset(d->tau, 0, (size_t)m->n_pad * sizeof(double));
         usi_joint_terms plain = {command && command->torque ? command->torque : d->tau, NULL, NULL,
                                  scheme->closes_position};
@@ -107,14 +118,15 @@ bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, c
     }
     const usi_joint_terms terms = {d->tau, d->diag, d->damp, scheme->closes_position};
     if (pass->is_first) {
+        start_terms(s, command);
         prepare(s, scheme, s->now.v, out_a);
-        assemble(s, scheme, command);
     }
     for (int tries = 0;; tries++) {
         bool is_again = !pass->is_first && tries == 0;
         if (!(is_again ? usi_forward_again : usi_forward)(d, q, v, &terms, wrench, out_a)) return false;
         if (!pass->is_last || !check(s, scheme, out_a) || tries == MAX_TRIES) return true;
-        assemble(s, scheme, command);
+        start_terms(s, command);
+        assemble(s, scheme);
     }
 }
 

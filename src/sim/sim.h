@@ -128,6 +128,7 @@ struct us_sim {
     bool back_buffer_is_one_step_old;  // next's states of plug-ins are those that now's came from, one step
                                        // ago: us_plugin.carry
     bool is_stepping;                  // plug-ins run: inputs go to next
+    int32_t n_friction_row;  // of dry friction among the rows of the step
     bool has_last_step;        // next and the scratch are as the last step left them: query_reaction.c
     bool has_wrench;           // the step had wrenches: `wrench`
     us_contact_event *event;   // 2 max_contact; NULL: no shape can collide
@@ -219,7 +220,7 @@ typedef struct usi_pass {
 void usi_make_joint_rows(us_sim *s);
 // The rows that are there.
 static inline usi_actuation usi_actuation_of(const us_sim *s) {
-    return (usi_actuation){s->row, s->row_start};
+    return (usi_actuation){s->row, s->row_start, s->n_friction_row};
 }
 
 // Accelerations at (q, v), with the joint rows by a scheme that starts from now; out_a holds a guess at

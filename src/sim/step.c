@@ -1,6 +1,7 @@
 // One step: the table of contents. Commands in at the tick boundary, one step, nothing reaches back.
 //
 // A step reads `now` and writes `next`; they change places when all has gone well.
+#include <string.h>
 #include <time.h>
 
 #include "sim/sim.h"
@@ -23,6 +24,7 @@ void usi_make_joint_rows(us_sim *s) {
                                     .reading = s->now.reading};
     usi_actuation out = usi_actuation_of(s);
     usi_actuate(s->model, &in, &out, s->next.drive_effort);
+    s->n_friction_row = out.n_friction;
 }
 
 // Free bodies and touched trees alone need no integrator: their own stages say all.
@@ -74,7 +76,11 @@ static us_status commit(us_sim *s) {
     const us_model *m = s->model;
     if (!all_finite(s->next.v, m->n_pad) || !all_finite(s->next.q, m->n_q_pad))
         return usi_diverged(s, "commit", NULL);
-    if (m->n_friction > 0) usi_stiction_move(m, s->next.q, s->now.blockage, s->now.stuck, s->next.stuck);
+    if (s->n_friction_row > 0) {
+        usi_stiction_move(m, s->next.q, s->now.blockage, s->now.stuck, s->next.stuck);
+    } else if (m->n_friction > 0) {
+        memset(s->next.stuck, 0, (size_t)m->n_friction * sizeof(double));
+    }
     if (m->n_battery > 0)
         usi_batteries_draw(m, s->next.drive_effort, s->next.v, s->next.battery_on, s->now.battery_energy,
                            s->next.battery_energy);
