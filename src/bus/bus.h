@@ -90,6 +90,11 @@ void *usi_bus_hold(const us_bus *bus, const us_sample *sample);
 void usi_bus_release(const us_bus *bus, void *held);  // NULL is allowed
 // Writes a sample of the bus `from`; `held` may be NULL. As us_writer_write.
 us_status usi_writer_pass(us_writer *writer, const us_bus *from, void *held, const us_sample *sample);
+// Writes bytes that were encoded here: they are not looked at again.
+static inline us_status usi_writer_send(us_writer *writer, const void *bytes, size_t length,
+                                        int64_t source_time) {
+    return writer->bus->vendor->write(writer->endpoint, bytes, length, source_time);
+}
 
 // Loads libunderstudy-NAME.so and takes its table.
 us_status usi_vendor_load(const char *name, const usi_vendor **out_vendor, us_error *err);

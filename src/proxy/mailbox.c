@@ -32,6 +32,14 @@ us_status usi_mailbox_put(usi_mailbox *box, int32_t topic, const char *source, c
     return fits ? US_OK : US_ERR_LIMIT;
 }
 
+void usi_mailbox_on_sample(void *context, const us_sample *sample) {
+    const usi_subscription *to = context;
+    char source[USI_SOURCE_MAX];
+    for (int i = 0; i < 16; i++)
+        snprintf(source + 2 * i, 3, "%02x", sample->writer[i]);
+    usi_mailbox_put(to->box, to->topic, source, sample->bytes, sample->length);
+}
+
 size_t usi_mailbox_take(usi_mailbox *box, void *to) {
     if (pthread_mutex_trylock(&box->lock) != 0) return 0;
     size_t used = box->used;

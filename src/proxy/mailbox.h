@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "base/memory.h"
+#include "understudy/bus.h"
 
 enum { USI_MAIL_MAX = 32 * 1024, USI_MAILBOX_SIZE = 128 * 1024, USI_SOURCE_MAX = 40 };
 
@@ -30,6 +31,13 @@ void usi_mailbox_fini(usi_mailbox *box);
 // US_ERR_LIMIT when there is no room, or the message is too long.
 us_status usi_mailbox_put(usi_mailbox *box, int32_t topic, const char *source, const void *bytes,
                           size_t length);
+// A command's topic on the network: its samples go into the box as they come. `context` of the reader is a
+// usi_subscription.
+typedef struct usi_subscription {
+    usi_mailbox *box;
+    int32_t topic;
+} usi_subscription;
+void usi_mailbox_on_sample(void *context, const us_sample *sample);
 // Moves all that waits to `to` (USI_MAILBOX_SIZE bytes) and returns how many bytes that were. Does not wait:
 // a lock that is held now leaves the messages for the next tick.
 size_t usi_mailbox_take(usi_mailbox *box, void *to);

@@ -7,6 +7,8 @@
 //     |......taken######put..........|      # waits to be sent
 //
 // An item that would reach over the end begins at the start again; what is left before the end is skipped.
+#include "proxy/outbox.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,7 +17,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "proxy/proxy__robot.h"
+#include "base/memory.h"
+#include "bus/bus.h"
 
 enum { RING_SIZE = 8 << 20, WAKE_EARLY = 200000 };  // bytes, ns
 
@@ -69,7 +72,7 @@ static void send_all(usi_outbox *box) {
         if (head.writer) {
             if (head.due > 0) wait_until(head.due);
             // A sample that cannot be written is lost for one topic at one time: the next follows.
-            if (us_writer_write(head.writer, box->ring + at + sizeof head, head.length, head.time))
+            if (usi_writer_send(head.writer, box->ring + at + sizeof head, head.length, head.time))
                 atomic_fetch_add(&box->n_unsent, 1);
             taken += size_of(head.length);
         } else {

@@ -173,8 +173,8 @@ typedef struct usi_reply {
 usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int32_t topic,
                                    const void *bytes, size_t length, usi_reply *out_reply);
 
-// control.c: one tick of the firmware, between the simulated sensors and the simulated drives.
-void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_plugin_view *view);
+// robot_tick.c: a tick that does not follow on the last one.
+void usi_notice_jump(us_proxy *p, int64_t tick);
 // The computer loses its memory; faults, the battery, how the body moved and what is on its way by radio
 // stay.
 void usi_robot_forget(const usi_robot *r, const us_sim *sim, usi_robot_state *s);

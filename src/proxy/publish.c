@@ -186,3 +186,49 @@ void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_s
     }
     send_arrived(p, r, w.time);
 }
+
+// ---------------------------------------------------------------- all robots
+
+// To the clients of the motor protocol.
+static void publish_motors(const us_proxy *p, const usi_robot *r, const us_sim *sim,
+                           const usi_robot_state *s) {
+    const usi_drive_state *drives = usi_firmware_view_drives(&r->model->firmware, usi_view_firmware(r, s));
+    for (int32_t k = 0; k < r->model->network->n_motor; k++) {
+        for (int32_t d = 0; d < r->model->firmware.n_drive; d++) {
+            if (r->model->drive[d].index != r->model->network->motors[k].drive) continue;
+            int32_t joint = r->model->firmware.drive[d].joint;
+            double v = usi_read_v(r, sim, joint);
+            usi_motor_server_status(r->motors, k, (v - drives[d].v_before) / p->step, v,
+                                    usi_read_q(r, sim, joint));
+        }
+    }
+}
+
+static void publish_clock(us_proxy *p, int64_t time) {
+    us_msg_clock m = {{(int32_t)(time / 1000000000), (uint32_t)(time % 1000000000)}};
+    if (p->clock || p->record.sample || p->tap)
+        usi_proxy_send(p, p->clock, p->clock_channel, usi_type_clock, &m, time);
+}
+
+void us_proxy_publish(us_proxy *p, us_sim *sim) {
+    if (us_sim_view_model(sim) != p->model) return;
+    int64_t tick = us_sim_get_tick(sim), time = usi_time_of(p, tick), n = p->n_sample;
+    usi_notice_jump(p, tick);
+    bool is_first = p->owes_all, is_heard = p->outbox || p->record.sample || p->tap,
+         owes_record = p->owes_record && !is_first;
+    p->owes_all = p->owes_record = false;
+    usi_timing_follow(p, time, is_first);
+    if (is_first || usi_is_due(p->clock_rate, p->step, tick)) publish_clock(p, time);
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        usi_robot *r = &p->robot[i];
+        const usi_robot_state *s = usi_view_state(r, sim);
+        // What is sent once leaves in any case: somebody may ask for it later.
+        if (!s || r->is_ghost || (!is_heard && !is_first && r->downlink_head.used == 0)) continue;
+        if (owes_record && p->record.sample) usi_robot_repeat(p, r, sim, s, USI_SINK_RECORDER);
+        usi_robot_publish(p, r, sim, s, is_first);
+        if (r->motors && usi_is_up(s) && usi_is_due(r->model->network->motor_rate, p->step, tick))
+            publish_motors(p, r, sim, s);
+    }
+    usi_proxy_tend(p, sim);
+    if (p->outbox && p->n_sample != n) usi_outbox_ring(p->outbox);
+}

@@ -1,0 +1,145 @@
+// Robots on the network: their topics, services and motor ports.
+#include <stdio.h>
+#include <string.h>
+
+#include "proxy/proxy__robot.h"
+
+static const us_message_type *reply_type(int32_t request) {
+    switch ((usi_command_topic)request) {
+    case USI_COMMAND_ASK_MOTORS:
+        return usi_type_motor_group_response;
+    case USI_COMMAND_ASK_LOCOMOTOR:
+        return usi_type_locomotor_response;
+    case USI_COMMAND_ASK_POSE:
+        return usi_type_pose_estimator_response;
+    case USI_COMMAND_ASK_NAVIGATOR:
+        return usi_type_navigator_response;
+    default:
+        return NULL;
+    }
+}
+
+static void on_motor(void *context, int32_t client, const usi_motor_command *command, const char *text,
+                     size_t length) {
+    usi_robot *r = context;
+    (void)command;
+    char line[USI_MOTOR_TEXT + 1], source[USI_SOURCE_MAX];
+    uint8_t bytes[USI_MOTOR_TEXT + 32];
+    size_t n = 0;
+    snprintf(line, sizeof line, "%.*s", (int)length, text);
+    snprintf(source, sizeof source, "motor:%d", (int)client);
+    us_msg_string m = {line};
+    if (us_message_encode(usi_type_string, &m, bytes, sizeof bytes, &n) ||
+        usi_mailbox_put(r->mailbox, USI_COMMAND_MOTOR_TEXT, source, bytes, n)) {
+        usi_motor_server_refuse(r->motors, client, text, length, USI_MOTOR_BUSY);
+    }
+}
+
+static us_status connect_motors(us_proxy *p, usi_robot *r, us_error *err) {
+    if (!p->def.enable_motor_servers || r->model->network->motor_port == 0) return US_OK;
+    usi_motor_server_def def = usi_motor_server_def_default();
+    def.allocator = p->allocator;
+    if (p->def.motor_address) def.address = p->def.motor_address;
+    def.port = r->model->network->motor_port;
+    def.n_port_more = 20;  // two runs of one scene on one machine
+    def.n_motor = r->model->network->n_motor;
+    def.motors = r->model->network->motors;
+    def.status_rate = 0;  // the rate is one of simulated time: us_proxy_publish keeps it
+    def.on_command = on_motor;
+    def.context = r;
+    return usi_motor_server_create(&def, &r->motors, err);
+}
+
+int32_t us_proxy_motor_port(const us_proxy *proxy, int32_t robot, int32_t *out_wanted) {
+    if (out_wanted) *out_wanted = 0;
+    if (!proxy || robot < 0 || robot >= proxy->n_robot) return 0;
+    const usi_robot *r = &proxy->robot[robot];
+    if (out_wanted) *out_wanted = r->model->network->motor_port;
+    return r->motors ? usi_motor_server_port(r->motors) : 0;
+}
+
+static us_status subscribe(us_proxy *p, usi_robot *r, int32_t node, usi_subscription *subscriptions,
+                           us_error *err) {
+    us_status status = US_OK;
+    char topic[300];
+    for (int i = 0; i < USI_COMMAND_ASK && !status; i++) {
+        if (!usi_has_command(r, i) || i == USI_COMMAND_MOTOR_TEXT) continue;
+        // Fast DDS knows one type per topic: there cmd_vel is a Twist alone.
+        if (i == USI_COMMAND_TWIST_STAMPED && strcmp(us_bus_vendor(p->bus), "fastdds") == 0) continue;
+        subscriptions[i] = (usi_subscription){r->mailbox, i};
+        usi_topic_name(r, usi_command_name(i), topic, sizeof topic);
+        us_topic_def def = {topic, usi_command_type(i), us_qos_for_topic(topic, usi_command_type(i)), node};
+        status =
+            us_bus_add_reader(p->bus, &def, usi_mailbox_on_sample, &subscriptions[i], &r->reader[i], err);
+    }
+    return status;
+}
+
+// "/k10/locomotor" is asked on rq/k10/locomotorRequest and answers on rr/k10/locomotorReply. First comes the
+// writer: whoever finds the reader is answered.
+static us_status offer_services(us_proxy *p, usi_robot *r, int32_t node, usi_subscription *subscriptions,
+                                us_error *err) {
+    static const us_qos qos = {.is_reliable = true, .depth = 100};
+    us_status status = US_OK;
+    char name[300], topic[320];
+    for (int i = 0; i < USI_SERVICE_COUNT && !status; i++) {
+        int ask = USI_COMMAND_ASK + i;
+        if (!usi_has_command(r, ask)) continue;
+        subscriptions[ask] = (usi_subscription){r->mailbox, ask};
+        usi_topic_name(r, usi_command_name(ask), name, sizeof name);
+        snprintf(topic, sizeof topic, "rr%sReply", name);
+        usi_outlet *out = &r->outlet[r->n_topic + i];
+        out->type = reply_type(ask);
+        us_topic_def def = {topic, out->type, qos, node};
+        status = us_bus_add_writer(p->bus, &def, &out->writer, err);
+        snprintf(topic, sizeof topic, "rq%sRequest", name);
+        def.type = usi_command_type(ask);
+        if (!status)
+            status = us_bus_add_reader(p->bus, &def, usi_mailbox_on_sample, &subscriptions[ask],
+                                       &r->reader[ask], err);
+    }
+    return status;
+}
+
+static us_status connect_robot(us_proxy *p, usi_robot *r, us_error *err) {
+    int32_t node = -1;
+    char namespace_[300];
+    snprintf(namespace_, sizeof namespace_, "/%s", r->model->network->namespace_);
+    us_status status = us_bus_add_node(p->bus, namespace_, r->model->network->node, &node, err);
+    for (int32_t i = 0; i < r->n_topic && !status; i++) {
+        usi_outlet *out = &r->outlet[i];
+        const char *topic = r->model->topic[i].name;
+        if (out->channel < 0) continue;
+        us_topic_def def = {topic, out->type, us_qos_for_topic(topic, out->type), node};
+        status = us_bus_add_writer(p->bus, &def, &out->writer, err);
+    }
+    usi_subscription *subscriptions =
+        usi_arena_alloc(&p->arena, USI_COMMAND_COUNT * sizeof *subscriptions, _Alignof(usi_subscription));
+    if (!subscriptions && !status)
+        status =
+            us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the robots' network");
+    if (!status) status = subscribe(p, r, node, subscriptions, err);
+    if (!status) status = offer_services(p, r, node, subscriptions, err);
+    return status ? status : connect_motors(p, r, err);
+}
+
+us_status us_proxy_connect(us_proxy *p, us_bus *bus, us_error *err) {
+    if (!p || !bus || p->bus)
+        return us_error_set(err, US_ERR_ARG, NULL, "connect a proxy once, to a bus that is open",
+                            "us_proxy_connect: wrong argument, or connected already");
+    p->bus = bus;
+    us_status status = usi_outbox_create(&p->allocator, &p->outbox);
+    if (status)
+        return us_error_set(err, status, NULL, "free memory, or end other programs",
+                            "the sending thread cannot be made");
+    if (usi_timing_is_needed(p)) usi_outbox_hurry(p->outbox);
+    if (p->clock_rate > 0 && !p->is_clock_off) {
+        us_topic_def def = {"/clock", usi_type_clock, us_qos_for_topic("/clock", usi_type_clock), -1};
+        status = us_bus_add_node(bus, "/understudy", "simulation", &def.node, err);
+        if (!status) status = us_bus_add_writer(bus, &def, &p->clock, err);
+    }
+    for (int32_t i = 0; i < p->n_robot && !status; i++) {
+        if (!p->robot[i].is_ghost) status = connect_robot(p, &p->robot[i], err);
+    }
+    return status;
+}
