@@ -3,7 +3,7 @@
 //     bench_paging [SECONDS [SPEED [MEMORY_MB [KILOMETRES [DIRECTORY [BED_CM]]]]]]       20 s at 1 m/s, 200
 //     MB, 4 km, /tmp/understudy-bench-site, 0
 //
-// With BED_CM the ground is sand in which they leave ruts: a bed of such columns over all of the site.
+// With BED_CM the ground is sand in which they leave ruts: a patch of such columns over all of the site.
 // The site is made tile by tile from a formula (20 km: 1.3 GB below DIRECTORY, which is removed afterwards).
 // The rovers start all over it, some metres before a border of tiles each, and drive east. Steps within 20 of
 // one in which a tile arrived or went count as loading. Times are those of the stepping thread: of the
@@ -83,7 +83,7 @@ static double start_x(int k) {
     return floor((0.1 + 0.08 * k) * side / US_SITE_TILE) * US_SITE_TILE - half - 40 - 6 * speed * k;
 }
 
-static us_model *make_world(const char *path, double memory, double bed) {
+static us_model *make_world(const char *path, double memory, double patch) {
     static char text[40000];
     size_t n = 0;
     n +=
@@ -93,7 +93,7 @@ static us_model *make_world(const char *path, double memory, double bed) {
                          "<shape type=\"height-field\" file=\"%s\" memory=\"%g MB\"%s bed=\"%g cm\"/></world>"
                          "<default name=\"wheel\"><drive kd=\"40\"/></default><default name=\"steer\"><drive "
                          "kp=\"800\" kd=\"60\"/></default>",
-                         path, memory, bed > 0 ? " surface=\"sand\"" : "", bed);
+                         path, memory, patch > 0 ? " surface=\"sand\"" : "", patch);
     for (int k = 0; k < ROVERS; k++) {
         double x = start_x(k), y = (0.81 - 1.62 * k / ROVERS) * half;
         n += (size_t)snprintf(
@@ -199,12 +199,12 @@ static bool run(us_sim *sim, int32_t n) {
                us_sim_get_time(sim), wall_now() - begin, (long long)before.n_read, (long long)before.n_drop,
                (long long)before.n_wait, before.n_resident, 1e-6 * (double)before.bytes,
                1e-6 * (double)before.memory, way);
-        us_deformable_info bed = us_sim_get_deformable(sim, 0);
+        us_deformable_info patch = us_sim_get_deformable(sim, 0);
         if (us_sim_n_deformable(sim) > 0)
             printf("bed of %d x %d columns: %d tiles touched, %.1f MB; %lld columns may flow; ruts of %.1f "
                    "mm; hash %016llx\n",
-                   (int)bed.n_x, (int)bed.n_y, (int)bed.n_touched, 1e-6 * (double)bed.bytes,
-                   (long long)bed.n_active, -1e3 * bed.lowest, (unsigned long long)us_sim_hash(sim));
+                   (int)patch.n_x, (int)patch.n_y, (int)patch.n_touched, 1e-6 * (double)patch.bytes,
+                   (long long)patch.n_active, -1e3 * patch.lowest, (unsigned long long)us_sim_hash(sim));
         report("processor", cpu, is_loading, n);
         report("wall", wall, is_loading, n);
     }
@@ -218,7 +218,7 @@ int main(int argc, char **argv) {
     double seconds = argc > 1 ? atof(argv[1]) : 20, memory = argc > 3 ? atof(argv[3]) : 200;
     double kilometres = argc > 4 ? atof(argv[4]) : 4;
     const char *path = argc > 5 ? argv[5] : "/tmp/understudy-bench-site";
-    double bed = argc > 6 ? atof(argv[6]) : 0;
+    double patch = argc > 6 ? atof(argv[6]) : 0;
     speed = argc > 2 ? atof(argv[2]) : 1;
     side = (int32_t)(1000 * kilometres) + 1;
     half = 0.5 * (side - 1);
@@ -229,7 +229,7 @@ int main(int argc, char **argv) {
     us_site_close(there);
     bool ok = is_kept || make_site(path);
     printf("site of %g km in %.1f s\n", kilometres, wall_now() - begin);
-    us_model *model = ok ? make_world(path, memory, bed) : NULL;
+    us_model *model = ok ? make_world(path, memory, patch) : NULL;
     us_sim *sim = NULL;
     ok = model && us_sim_create(model, NULL, &sim, NULL) == US_OK && run(sim, (int32_t)(1000 * seconds));
     double peak = resident_mb("VmHWM:"), now = resident_mb("VmRSS:");

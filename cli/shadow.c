@@ -34,8 +34,8 @@ static const tolerance tolerances[] = {
     {"gyro", PLACE(gyro)},
     {"accelerometer", PLACE(accelerometer)},
     {"time", PLACE(time)},
-    {"doubtful", PLACE(degraded)},
-    {"parted", PLACE(diverged)},
+    {"degraded", PLACE(degraded)},
+    {"diverged", PLACE(diverged)},
 };
 enum { N_TOLERANCE = sizeof tolerances / sizeof tolerances[0] };
 

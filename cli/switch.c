@@ -22,7 +22,7 @@ static const double SCRIPT_AFTER = 1, SCRIPT_PATIENCE = 10;
 typedef struct switch_options {
     int64_t operators, hardware, proxy;  // domains; operators -1: that of the environment
     double watchdog, wait;
-    const char *on_loss, *mode, *to, *heartbeat, *evidence, *on_parted, *script;
+    const char *on_loss, *mode, *to, *heartbeat, *evidence, *on_diverged, *script;
     int64_t seed;
     double position, yaw, joint, speed, ramp, ramp_turn;  // of hand-overs; angles in degrees
     cli_list tolerance, rules;
@@ -111,10 +111,10 @@ static int make_def(const char *robot, const switch_options *o, char text[1024],
         return cli_fail(CLI_BAD_INPUT, element, "write proxy, other or stop",
                         "--on-loss: invalid rule \"%.60s\"", o->on_loss);
     def.on_loss = (us_switch_loss)loss;
-    def.shadow.resync_when_diverged = strcmp(o->on_parted, "resync") == 0;
-    if (!def.shadow.resync_when_diverged && strcmp(o->on_parted, "ask") != 0)
-        return cli_fail(CLI_BAD_INPUT, element, "write ask or resync", "--on-parted: invalid rule \"%.60s\"",
-                        o->on_parted);
+    def.shadow.resync_when_diverged = strcmp(o->on_diverged, "resync") == 0;
+    if (!def.shadow.resync_when_diverged && strcmp(o->on_diverged, "ask") != 0)
+        return cli_fail(CLI_BAD_INPUT, element, "write ask or resync",
+                        "--on-diverged: invalid rule \"%.60s\"", o->on_diverged);
     int code = read_mode(o->mode, &def.mode);
     if (code == CLI_GO_ON) code = cli_shadow_set(&def.shadow, &o->tolerance);
     *out = def;
@@ -363,7 +363,7 @@ static int parse_options(const cli_command *command, int argc, char **argv, swit
          "the output that shows that a source lives (any of the robot's)"},
         {"tolerance", CLI_LIST, &o->tolerance, "NAME=VALUE",
          "how far hardware and proxy may differ in shadow and mirror: see docs/switch.md"},
-        {"on-parted", CLI_TEXT, &o->on_parted, "ask|resync",
+        {"on-diverged", CLI_TEXT, &o->on_diverged, "ask|resync",
          "when they differ by more: report it, or set the proxy to the hardware's state too (ask)"},
         {"max-position", CLI_NUMBER, &o->position, "M",
          "how far hardware that takes over may be from the proxy (0.1)"},
@@ -408,7 +408,7 @@ static int run(const cli_command *command, int argc, char **argv) {
                         .speed = 0.05,
                         .ramp = 0.5,
                         .ramp_turn = 1,
-                        .on_parted = "ask"};
+                        .on_diverged = "ask"};
     const char *robot = NULL;
     int code = parse_options(command, argc, argv, &o, &robot);
     if (code != CLI_GO_ON) return code;

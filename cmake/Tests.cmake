@@ -75,7 +75,7 @@ endforeach()
 
 # The program that these talk to is built with them, where it can be.
 if(TARGET k10_hardware)
-  foreach(test handover handover_back handover_told hardware hardware_motors hardware_network hardware_world shadow shadow_parted shadow_resync timing)
+  foreach(test handover handover_back handover_told hardware hardware_motors hardware_network hardware_world shadow shadow_diverged shadow_resync timing)
     add_dependencies(e2e_test_${test} k10_hardware)
   endforeach()
 endif()

@@ -17,7 +17,7 @@ set object 1 rectangle from 12,graph 0 to 24,graph 1 fillstyle solid 1 noborder 
 set arrow 1 from 25,graph 0 to 25,graph 1 nohead dashtype 2 linecolor rgb "#777777"
 set arrow 2 from 0,1 to 36,1 nohead linecolor rgb "#999999"
 set arrow 3 from 0,2 to 36,2 nohead linecolor rgb "#999999"
-set label 1 "doubtful above 1, parted above 2" at 35.8,3.2 right textcolor rgb "#555555"
+set label 1 "degraded above 1, diverged above 2" at 35.8,3.2 right textcolor rgb "#555555"
 plot for [k = 3:7] work . "/shadow.csv" using 1:(column(k)) with lines ls (k - 2) title columnheader(k)
 unset title
 unset logscale y
@@ -35,7 +35,7 @@ set arrow 2 from 0,0.6 to 36,0.6 nohead linecolor rgb "#999999"
 set arrow 3 from 0,0.135 to 36,0.135 nohead linecolor rgb "#999999"
 set label 2 "blocked" at 12.2,0.95
 set label 3 "mended, and brought together" at 25.2,0.3
-set label 4 "doubtful below" at 0.2,0.65 textcolor rgb "#555555"
-set label 5 "parted below" at 0.2,0.185 textcolor rgb "#555555"
+set label 4 "degraded below" at 0.2,0.65 textcolor rgb "#555555"
+set label 5 "diverged below" at 0.2,0.185 textcolor rgb "#555555"
 plot work . "/shadow.csv" using 1:2 with lines ls 6 notitle
 unset multiplot

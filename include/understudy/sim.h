@@ -189,7 +189,7 @@ typedef struct us_deformable_info {
     int32_t shape;     // of the spec: the height field
     int32_t n_x, n_y;  // columns
     double spacing;    // m
-    us_pose X_WB;      // the middle of the bed
+    us_pose X_WB;      // the middle of the patch
     int32_t n_tile_x,
         n_tile_y;            // of US_DEFORMABLE_TILE by US_DEFORMABLE_TILE columns, those at the end smaller
     int32_t n_touched;       // tiles in which something has happened
@@ -200,26 +200,27 @@ typedef struct us_deformable_info {
     double lowest, highest;  // m, the greatest changes there have been
 } us_deformable_info;
 US_API int32_t us_sim_n_deformable(const us_sim *sim);
-US_API us_deformable_info us_sim_get_deformable(const us_sim *sim, int32_t bed);  // shape -1 for a bad index
+US_API us_deformable_info us_sim_get_deformable(const us_sim *sim,
+                                                int32_t patch);  // shape -1 for a bad index
 // Touched tiles in the order in which they were; all others are as they have always been. US_ERR_ARG for what
 // is not there; find: -1.
-US_API us_status us_sim_get_deformable_touched(const us_sim *sim, int32_t bed, int32_t k, int32_t *out_u,
+US_API us_status us_sim_get_deformable_touched(const us_sim *sim, int32_t patch, int32_t k, int32_t *out_u,
                                                int32_t *out_v);
-US_API int32_t us_sim_find_deformable_tile(const us_sim *sim, int32_t bed, int32_t u, int32_t v);
+US_API int32_t us_sim_find_deformable_tile(const us_sim *sim, int32_t patch, int32_t u, int32_t v);
 // Another one with every change of a tile; 0: none. Not part of the state.
-US_API uint32_t us_sim_get_deformable_version(const us_sim *sim, int32_t bed, int32_t u, int32_t v);
-// Heights now of a tile's columns in the bed's frame, x fastest, at most 64 * 64, m; and how they have
+US_API uint32_t us_sim_get_deformable_version(const us_sim *sim, int32_t patch, int32_t u, int32_t v);
+// Heights now of a tile's columns in the patch's frame, x fastest, at most 64 * 64, m; and how they have
 // changed. Either may be NULL. Of paged ground heights are waited for, and may be an error as in a step:
 // US_ERR_IO, US_ERR_LIMIT.
-US_API us_status us_sim_get_deformable_tile(const us_sim *sim, int32_t bed, int32_t u, int32_t v,
+US_API us_status us_sim_get_deformable_tile(const us_sim *sim, int32_t patch, int32_t u, int32_t v,
                                             float *out_height, float *out_change);
-// The bed's ground as it is now as a GeoTIFF: band 1 height, band 2 how it has changed. `ground` is the
+// The patch's ground as it is now as a GeoTIFF: band 1 height, band 2 how it has changed. `ground` is the
 // height field, us_spec_view_shape of info.shape. Where it came from a raster or a site, the file has the
 // reference system of that, and heights above its reference; otherwise plain metres of the world. `zone` (x0
 // y0 x1 y1, m in the ground's frame) says which part; NULL: all of it, and of a site what has changed.
 // out_zone, which may be NULL, is what was written. Errors: US_ERR_ARG; US_ERR_VALUE and US_ERR_LIMIT for a
 // zone of no or too many columns; US_ERR_IO.
-US_API us_status us_sim_write_deformable(const us_sim *sim, int32_t bed, const us_shape_def *ground,
+US_API us_status us_sim_write_deformable(const us_sim *sim, int32_t patch, const us_shape_def *ground,
                                          const double zone[4], const char *path, double out_zone[4],
                                          us_error *err);
 

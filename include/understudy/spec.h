@@ -185,9 +185,9 @@ struct us_shape_def {
     int32_t level;  // of detail: the shapes of a link with the level of us_link_def.level collide; default 0
 
     // Deformable terrain, for height fields of soil.
-    double bed_spacing;  // m between its columns, in which wheels and feet leave ruts; 0: none
-    double bed_depth;    // m; of the soil above the bedrock; default 0.5
-    double bed_memory;   // bytes that the touched columns may take; default 1e9
+    double patch_spacing;  // m between its columns, in which wheels and feet leave ruts; 0: none
+    double patch_depth;    // m; of the soil above the bedrock; default 0.5
+    double patch_memory;   // bytes that the touched columns may take; default 1e9
 
     float rgba[4];
 

@@ -8,7 +8,7 @@
 //
 // Each solver says at which moment of the step q and v are taken:
 //
-//     implicit schemes (sim/accelerate.c)   torque - kp (lead v0 + spring a) - kd (v0 + theta span a)
+//     implicit schemes (sim/integrate.c)    torque - kp (lead v0 + spring a) - kd (v0 + theta span a)
 //     contact (contact/joints.c)            torque - (h kp + kd) v_end
 //     explicit schemes                      torque - kp (q - q0) - kd v
 #ifndef USI_ACTUATE_ACTUATE_H

@@ -73,9 +73,10 @@ static usi_joint_row *friction_row(usi_joint_row *r, const usi_joint_law *law,
 // that a fast joint is slowed down before it is there and does not bounce.
 static usi_joint_row *limit_rows(usi_joint_row *r, const usi_joint_law *law, const usi_actuation_input *in) {
     const double q = in->q[law->q], reach = law->reach * (fabs(in->v[law->v]) + MAX_SPEED_CHANGE);
-    if (q - law->lower < reach)
-        r = put_row(r, law, spring_torque(law, law->lower, in->q), 0, INFINITY, USI_LAW_LIMIT);
-    if (law->upper - q < reach)
+    const double below = q - law->lower, above = law->upper - q;
+    if ((below < above ? below : above) >= reach) return r;
+    if (below < reach) r = put_row(r, law, spring_torque(law, law->lower, in->q), 0, INFINITY, USI_LAW_LIMIT);
+    if (above < reach)
         r = put_row(r, law, spring_torque(law, law->upper, in->q), -INFINITY, 0, USI_LAW_LIMIT);
     return r;
 }

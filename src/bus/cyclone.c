@@ -34,10 +34,10 @@ enum {
 // How long the removal of a writer waits for readers to acknowledge.
 #define LINGER DDS_SECS(1)
 
-// ---- messages of Cyclone
-// ---------------------------------------------------------------- Cyclone
-// has one log for the process and prints it on stderr by default; a library does not print. The
-// last line is kept, because only there Cyclone says what is wrong with its settings.
+// ---- messages of Cyclone ----
+
+// Cyclone has one log for the process and prints it on stderr by default; a library does not print. The last
+// line is kept, because only there Cyclone says what is wrong with its settings.
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static char log_line[400];

@@ -339,10 +339,10 @@ typedef struct usi_contacts {
     usi_pool *pool;
     usi_broad *broad;
     us_allocator allocator;
-    usi_arena fixed;             // what is made once
-    struct usi_deformable *bed;  // of the model's beds, which belong to the sim; NULL: it has none
-    bool is_trial;               // a robot is put down: wheels have no slip, and hold on to nothing
-    const uint8_t *ghost;        // n_tree of usi_ghost; NULL: all are our own
+    usi_arena fixed;               // what is made once
+    struct usi_deformable *patch;  // of the model's patches, which belong to the sim; NULL: it has none
+    bool is_trial;                 // a robot is put down: wheels have no slip, and hold on to nothing
+    const uint8_t *ghost;          // n_tree of usi_ghost; NULL: all are our own
     const bool *pushed;  // n_tree: a contact that another process solves touches it in this step; NULL: none
     void *block_memory;
     size_t block_size;

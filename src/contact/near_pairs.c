@@ -84,8 +84,8 @@ static inline bool has_stayed(const usi_contacts *c, usi_collision_body *k, cons
 
 // Soil that came up may lie as high above the ground as it was deep.
 static double max_rise(const usi_contacts *c, int32_t geom) {
-    int32_t bed = c->model->geom[geom].bed;
-    return bed >= 0 ? c->model->bed[bed].depth : 0;
+    int32_t patch = c->model->geom[geom].patch;
+    return patch >= 0 ? c->model->patch[patch].depth : 0;
 }
 
 // The boxes of a link's shapes, or of those that are near others. False when one has left its grown box.
@@ -97,7 +97,7 @@ static inline bool find_boxes_of(usi_contacts *c, const usi_collision_body *k, b
         c->collide.grow[g] = USI_BASE_MARGIN + m->geom[g].margin +
                              (k->node < 0 ? 0 : m->step * (k->speed + k->spin * c->far[g]));
         usi_corners box = box_of(c, g, k, c->collide.grow[g]);
-        if (m->geom[g].bed >= 0) box.max += usi_v4_set(0, 0, max_rise(c, g));
+        if (m->geom[g].patch >= 0) box.max += usi_v4_set(0, 0, max_rise(c, g));
         ok = ok && is_inside(box, usi_corners_of(&c->collide.fat[g].box));
         c->collide.box[g] = (us_aabb){usi_v4_vec3(box.min), usi_v4_vec3(box.max)};
     }

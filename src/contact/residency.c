@@ -16,8 +16,8 @@
 // A tile that is needed is waited for, so that results do not depend on the disk. What lies beyond the
 // field's edge is no ground.
 //
-// Soil in a bed flows where wheels have been, for some seconds after they have left: the ground under its
-// tiles with busy columns is needed as well. When a quiet tile of a bed gets such columns, the ask is made
+// Soil in a patch flows where wheels have been, for some seconds after they have left: the ground under its
+// tiles with busy columns is needed as well. When a quiet tile of a patch gets such columns, the ask is made
 // anew before the next step, in which they may be looked at.
 #include "contact/residency.h"
 #include "contact/contact__parts.h"
@@ -31,7 +31,7 @@ static const double LEAD = 2;
 enum { AROUND = 32 };
 // Contact looks at the neighbours of the cells under a box, and one more is for rounding.
 enum { RIM = 3 };
-// Columns of a bed beyond a box: a wheel looks one ahead, covers two behind it, and wakes their neighbours,
+// Columns of a patch beyond a box: a wheel looks one ahead, covers two behind it, and wakes their neighbours,
 // whose own neighbours are looked at.
 enum { BED_RIM = 5 };
 
@@ -39,25 +39,25 @@ struct usi_residency {
     const us_height_field *field;
     us_pose X_WG;
     us_mat3 R_WG;
-    double more;  // m, that the field itself reaches out of its surface
-    double x, y;  // m, of the field's middle in the ground's frame: a map's may be elsewhere
-    int32_t bed;  // 1 + the number of the bed that flows by it; 0: none
+    double more;    // m, that the field itself reaches out of its surface
+    double x, y;    // m, of the field's middle in the ground's frame: a map's may be elsewhere
+    int32_t patch;  // 1 + the number of the patch that flows by it; 0: none
     usi_pager_client *client;
 };
 
-// A field whose middle is at a place of a ground, with a bed (-1: without).
+// A field whose middle is at a place of a ground, with a patch (-1: without).
 static us_status add_footing(usi_contacts *c, const usi_geom *g, const us_height_field *field, us_vec3 middle,
-                             int32_t bed) {
+                             int32_t patch) {
     usi_residency *ground = &c->residency[c->n_paged];
     *ground = (usi_residency){.field = field,
                               .X_WG = {g->X_NG.q, us_pose_point(g->X_NG, middle)},
                               .R_WG = us_quat_matrix(g->X_NG.q),
                               .x = middle.x,
                               .y = middle.y,
-                              .bed = bed + 1};
+                              .patch = patch + 1};
     // As collide.c grows the shapes of the world, and a millimetre.
     ground->more = g->margin + g->geom.radius + 1e-3;
-    if (bed >= 0) ground->more += (double)BED_RIM * c->model->bed[bed].spacing;
+    if (patch >= 0) ground->more += (double)BED_RIM * c->model->patch[patch].spacing;
     us_status status = usi_pager_client_create(field->pager, &ground->client);
     if (!status) c->n_paged++;
     return status;
@@ -77,7 +77,7 @@ us_status usi_residency_create(usi_contacts *c) {
     for (int32_t i = 0; i < m->n_geom && !status; i++) {
         const usi_geom *g = &m->geom[i];
         if (g->geom.kind == US_GEOM_HEIGHT_FIELD && g->geom.field->pager)
-            status = add_footing(c, g, g->geom.field, us_vec3_make(0, 0, 0), g->bed);
+            status = add_footing(c, g, g->geom.field, us_vec3_make(0, 0, 0), g->patch);
     }
     // What varies over a ground is read where the ground is.
     for (int32_t i = 0; i < m->n_soil_map && !status; i++) {
@@ -85,7 +85,7 @@ us_status usi_residency_create(usi_contacts *c) {
         const usi_geom *g = &m->geom[r->geom];
         if (r->paged)
             status = add_footing(c, g, r->paged, us_vec3_make(r->x, r->y, 0),
-                                 g->has_region || g->has_flow_map ? g->bed : -1);
+                                 g->has_region || g->has_flow_map ? g->patch : -1);
     }
     return status;
 }
@@ -115,21 +115,23 @@ static usi_window window_under(const usi_residency *g, us_aabb box, int32_t arou
         sample_at(p.y - y, f->dy, f->n_y, -around), sample_at(p.y + y, f->dy, f->n_y, 1 + around)};
 }
 
-// The samples around a tile of a bed and the columns beside it.
-static usi_window window_of_tile(const usi_residency *g, const usi_deformable *bed, uint32_t place) {
+// The samples around a tile of a patch and the columns beside it.
+static usi_window window_of_tile(const usi_residency *g, const usi_deformable *patch, uint32_t place) {
     const us_height_field *f = g->field;
-    int32_t u = (int32_t)(place % (uint32_t)bed->n_tile_x), v = (int32_t)(place / (uint32_t)bed->n_tile_x);
-    double side = (double)USI_DEFORMABLE_TILE * bed->spacing,
-           x = (u * USI_DEFORMABLE_TILE - 1 - 0.5 * (bed->n_x - 1)) * bed->spacing - g->x;
-    double y = (v * USI_DEFORMABLE_TILE - 1 - 0.5 * (bed->n_y - 1)) * bed->spacing - g->y;
-    return (usi_window){sample_at(x, f->dx, f->n_x, -1), sample_at(x + side + bed->spacing, f->dx, f->n_x, 2),
-                        sample_at(y, f->dy, f->n_y, -1),
-                        sample_at(y + side + bed->spacing, f->dy, f->n_y, 2)};
+    int32_t u = (int32_t)(place % (uint32_t)patch->n_tile_x),
+            v = (int32_t)(place / (uint32_t)patch->n_tile_x);
+    double side = (double)USI_DEFORMABLE_TILE * patch->spacing,
+           x = (u * USI_DEFORMABLE_TILE - 1 - 0.5 * (patch->n_x - 1)) * patch->spacing - g->x;
+    double y = (v * USI_DEFORMABLE_TILE - 1 - 0.5 * (patch->n_y - 1)) * patch->spacing - g->y;
+    return (usi_window){
+        sample_at(x, f->dx, f->n_x, -1), sample_at(x + side + patch->spacing, f->dx, f->n_x, 2),
+        sample_at(y, f->dy, f->n_y, -1), sample_at(y + side + patch->spacing, f->dy, f->n_y, 2)};
 }
 
-static void need_busy(const usi_residency *g, const usi_deformable *bed) {
-    for (uint32_t i = 1; i <= bed->n_tile; i++) {
-        if (bed->spot[i].n_busy > 0) usi_pager_need(g->client, window_of_tile(g, bed, bed->spot[i].place));
+static void need_busy(const usi_residency *g, const usi_deformable *patch) {
+    for (uint32_t i = 1; i <= patch->n_tile; i++) {
+        if (patch->spot[i].n_busy > 0)
+            usi_pager_need(g->client, window_of_tile(g, patch, patch->spot[i].place));
     }
 }
 
@@ -161,15 +163,15 @@ static us_status wait_all(usi_contacts *c) {
     return status;
 }
 
-// The bed of a ground; NULL: it has none.
-static usi_deformable *bed_of(const usi_contacts *c, const usi_residency *g) {
-    return g->bed > 0 && c->bed ? &c->bed[g->bed - 1] : NULL;
+// The patch of a ground; NULL: it has none.
+static usi_deformable *patch_of(const usi_contacts *c, const usi_residency *g) {
+    return g->patch > 0 && c->patch ? &c->patch[g->patch - 1] : NULL;
 }
 
 bool usi_residency_is_due(const usi_contacts *c) {
     for (int32_t i = 0; i < c->n_paged; i++) {
-        const usi_deformable *bed = bed_of(c, &c->residency[i]);
-        if (bed && bed->has_stirred) return true;
+        const usi_deformable *patch = patch_of(c, &c->residency[i]);
+        if (patch && patch->has_stirred) return true;
     }
     return false;
 }
@@ -190,13 +192,13 @@ us_status usi_residency_ask(usi_contacts *c) {
                 else
                     usi_pager_expect(g->client, window_under(g, moved_on(box, LEAD * k->v), AROUND));
             }
-            if (pass == 0 && bed_of(c, g)) need_busy(g, bed_of(c, g));
+            if (pass == 0 && patch_of(c, g)) need_busy(g, patch_of(c, g));
         }
     }
     us_status status = wait_all(c);
     for (int32_t i = 0; i < c->n_paged; i++) {
-        usi_deformable *bed = bed_of(c, &c->residency[i]);
-        if (bed) bed->has_stirred = status != US_OK;
+        usi_deformable *patch = patch_of(c, &c->residency[i]);
+        if (patch) patch->has_stirred = status != US_OK;
     }
     return status;
 }

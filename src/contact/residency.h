@@ -10,8 +10,8 @@
 us_status usi_residency_create(usi_contacts *c);
 void usi_residency_destroy(usi_contacts *c);
 
-// Waits until the ground under the grown boxes of all moving shapes is there, and that below columns of beds
-// that may flow; what the shapes will soon be over is read ahead. The error is in c->residency_error.
+// Waits until the ground under the grown boxes of all moving shapes is there, and that below columns of
+// patches that may flow; what the shapes will soon be over is read ahead. The error is in c->residency_error.
 us_status usi_residency_ask(usi_contacts *c);
 bool usi_residency_is_due(const usi_contacts *c);  // soil has begun to flow elsewhere since
 // The same for the ground under one box of the world, in place of what the last ask has found.

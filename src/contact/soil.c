@@ -51,26 +51,26 @@ double usi_ground_at(const usi_geom *g, double x, double y) {
     return z + g->geom.radius;
 }
 
-// Where a place lies among a bed's columns: the four around it, and how far between them.
+// Where a place lies among a patch's columns: the four around it, and how far between them.
 typedef struct column {
     uint32_t at[4];
     double u, v;
 } column;
 
-static column column_of(const usi_deformable *bed, double x, double y) {
-    double u = x / bed->spacing + 0.5 * (bed->n_x - 1), v = y / bed->spacing + 0.5 * (bed->n_y - 1);
-    u = u < 0 ? 0 : u > bed->n_x - 1 ? bed->n_x - 1 : u;
-    v = v < 0 ? 0 : v > bed->n_y - 1 ? bed->n_y - 1 : v;
-    int32_t i = u < bed->n_x - 2 ? (int32_t)u : bed->n_x - 2,
-            j = v < bed->n_y - 2 ? (int32_t)v : bed->n_y - 2;
-    uint32_t at = usi_deformable_column(bed, i, j);
+static column column_of(const usi_deformable *patch, double x, double y) {
+    double u = x / patch->spacing + 0.5 * (patch->n_x - 1), v = y / patch->spacing + 0.5 * (patch->n_y - 1);
+    u = u < 0 ? 0 : u > patch->n_x - 1 ? patch->n_x - 1 : u;
+    v = v < 0 ? 0 : v > patch->n_y - 1 ? patch->n_y - 1 : v;
+    int32_t i = u < patch->n_x - 2 ? (int32_t)u : patch->n_x - 2,
+            j = v < patch->n_y - 2 ? (int32_t)v : patch->n_y - 2;
+    uint32_t at = usi_deformable_column(patch, i, j);
     column k = {{at, at + 1, at + USI_DEFORMABLE_TILE, at + USI_DEFORMABLE_TILE + 1}, u - i, v - j};
     // All in one tile, but at its end.
     if (i % USI_DEFORMABLE_TILE == USI_DEFORMABLE_TILE - 1 ||
         j % USI_DEFORMABLE_TILE == USI_DEFORMABLE_TILE - 1) {
-        k.at[1] = usi_deformable_column(bed, i + 1, j);
-        k.at[2] = usi_deformable_column(bed, i, j + 1);
-        k.at[3] = usi_deformable_column(bed, i + 1, j + 1);
+        k.at[1] = usi_deformable_column(patch, i + 1, j);
+        k.at[2] = usi_deformable_column(patch, i, j + 1);
+        k.at[3] = usi_deformable_column(patch, i + 1, j + 1);
     }
     return k;
 }
@@ -79,20 +79,20 @@ static double between(column k, double a, double b, double c, double d) {
     return (1 - k.v) * ((1 - k.u) * a + k.u * b) + k.v * ((1 - k.u) * c + k.u * d);
 }
 
-static double change_in(const usi_deformable *bed, column k) {
+static double change_in(const usi_deformable *patch, column k) {
     return USI_DEFORMABLE_UNIT *
-           between(k, usi_deformable_change(bed, k.at[0]), usi_deformable_change(bed, k.at[1]),
-                   usi_deformable_change(bed, k.at[2]), usi_deformable_change(bed, k.at[3]));
+           between(k, usi_deformable_change(patch, k.at[0]), usi_deformable_change(patch, k.at[1]),
+                   usi_deformable_change(patch, k.at[2]), usi_deformable_change(patch, k.at[3]));
 }
 
-static double pressed_in(const usi_deformable *bed, column k) {
+static double pressed_in(const usi_deformable *patch, column k) {
     return USI_DEFORMABLE_PRESSED_UNIT *
-           between(k, usi_deformable_pressed(bed, k.at[0]), usi_deformable_pressed(bed, k.at[1]),
-                   usi_deformable_pressed(bed, k.at[2]), usi_deformable_pressed(bed, k.at[3]));
+           between(k, usi_deformable_pressed(patch, k.at[0]), usi_deformable_pressed(patch, k.at[1]),
+                   usi_deformable_pressed(patch, k.at[2]), usi_deformable_pressed(patch, k.at[3]));
 }
 
-double usi_surface_at(const usi_geom *g, const usi_deformable *bed, double x, double y) {
-    return usi_ground_at(g, x, y) + (bed ? change_in(bed, column_of(bed, x, y)) : 0);
+double usi_surface_at(const usi_geom *g, const usi_deformable *patch, double x, double y) {
+    return usi_ground_at(g, x, y) + (patch ? change_in(patch, column_of(patch, x, y)) : 0);
 }
 
 static bool is_over(const usi_geom *g, double x, double y) {
@@ -104,13 +104,13 @@ static bool is_over(const usi_geom *g, double x, double y) {
 // The ground under a shape, and how its frame lies.
 typedef struct ground {
     const usi_geom *g;
-    const usi_deformable *bed;
+    const usi_deformable *patch;
     us_pose X_WG;
 } ground;
 
 static ground ground_of(const usi_contacts *c, int32_t geom) {
     const usi_geom *g = &c->model->geom[geom];
-    return (ground){g, g->bed >= 0 && c->bed ? &c->bed[g->bed] : NULL, g->X_NG};
+    return (ground){g, g->patch >= 0 && c->patch ? &c->patch[g->patch] : NULL, g->X_NG};
 }
 
 static us_vec3 to_ground(const ground *e, us_vec3 p) {
@@ -228,18 +228,18 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
     double below = 0, pressed = 0;
     for (int i = 0; i < 4; i++) {
         // Beyond the columns that it has pressed itself.
-        double direction = k->direction * (LOOK_AHEAD[i & 1] * reach + (e->bed ? e->bed->spacing : 0)),
+        double direction = k->direction * (LOOK_AHEAD[i & 1] * reach + (e->patch ? e->patch->spacing : 0)),
                aside = (i & 2 ? LOOK_ASIDE : -LOOK_ASIDE) * b;
         double x = p.x + direction * ax + aside * lx, y = p.y + direction * ay + aside * ly;
         double height = usi_ground_at(e->g, x, y);
-        if (e->bed) {
-            column at = column_of(e->bed, x, y);
-            height += change_in(e->bed, at);
-            pressed += 0.25 * pressed_in(e->bed, at);
+        if (e->patch) {
+            column at = column_of(e->patch, x, y);
+            height += change_in(e->patch, at);
+            pressed += 0.25 * pressed_in(e->patch, at);
         }
         below += 0.25 * us_vec3_dot(us_vec3_make(p.x - x, p.y - y, p.z - height), n);
     }
-    // A bed shows how deep the soil was pressed: without its load it has come up a little.
+    // A patch shows how deep the soil was pressed: without its load it has come up a little.
     k->sinkage = r - below + (pressed > 0 ? pressed - us_soil_rut_depth(soil, b, pressed) : 0);
     k->load = (us_soil_history){pressed, us_vec3_norm(c->model->gravity)};
     return true;
@@ -402,8 +402,8 @@ void usi_soil_law(const usi_contacts *c, const usi_contact_state *next, usi_soil
 // is no soil that gives way. One that slides takes that of the soil it comes to, within its own length.
 static void place_foot(const usi_contacts *c, const usi_contact_state *now, const ground *e, usi_point_now *p,
                        us_vec3 bottom, double length) {
-    double pressed = e->bed ? pressed_in(e->bed, column_of(e->bed, bottom.x, bottom.y)) : 0,
-           fresh = usi_surface_at(e->g, e->bed, bottom.x, bottom.y) + pressed;
+    double pressed = e->patch ? pressed_in(e->patch, column_of(e->patch, bottom.x, bottom.y)) : 0,
+           fresh = usi_surface_at(e->g, e->patch, bottom.x, bottom.y) + pressed;
     if (p->old >= 0) {
         us_vec3 was =
             to_ground(e, usi_v4_vec3(c->collide.collision_body[0].p +

@@ -40,9 +40,9 @@ void usi_soil_tilt(const usi_contacts *c, const usi_island *s, const usi_soil_co
 void usi_soil_slip_block(const usi_contacts *c, const usi_soil_contact *k, const usi_block *point,
                          usi_block *out);
 
-// The height of a ground without its bed at a place of its own frame; clamped to its border. And with its
-// bed.
+// The height of a ground without its patch at a place of its own frame; clamped to its border. And with its
+// patch.
 double usi_ground_at(const usi_geom *g, double x, double y);
-double usi_surface_at(const usi_geom *g, const usi_deformable *bed, double x, double y);
+double usi_surface_at(const usi_geom *g, const usi_deformable *patch, double x, double y);
 
 #endif

@@ -146,13 +146,13 @@ typedef struct usi_geom {
     int32_t is_soil;       // the world's, a half space or a height field, of a material that gives way
     int32_t has_region;    // part of it is made of something else
     int32_t has_soil_map;  // numbers of its soil vary over it
-    int32_t has_flow_map;  // ... by which a bed of it flows
-    int32_t bed;           // of the model; -1: it keeps its form
+    int32_t has_flow_map;  // ... by which a patch of it flows
+    int32_t patch;         // of the model; -1: it keeps its form
     int32_t is_round;      // rolls: spheres, capsules, cylinders, ...; the anchor is kept on the other one
     uint32_t group, mask;
 } usi_geom;
 
-// A bed of soil over a height field.
+// A patch of soil over a height field.
 typedef struct usi_deformable_row {
     int32_t geom;
     int32_t soil;      // the material by which it flows, where no region says otherwise
@@ -217,19 +217,19 @@ typedef enum usi_sensor_kind {
 
 // A sensor of a robot (sense/sense.h).
 typedef struct usi_sensor {
-    const char *name;   // an encoder's is its joint's, without the robot's
-    const char *frame;  // id of the frame of its readings; NULL: they have none
-    us_pose X_BS;       // imu: in its link
-    double rate;        // Hz; 0: every step
-    double noise[2];    // imu: standard deviations of the specific force, m/s^2, and angular velocity, rad/s
-    uint64_t seed;      // of the noise
-    int64_t phase;      // ticks by which its samples come earlier than those of the first robot
     int32_t kind, robot;
     int32_t q, v;                // encoder: coordinate
+    int32_t reading, n_reading;  // where its numbers begin among all, and how many they are
     int32_t body;                // imu: link
     int32_t battery;             // battery: which
-    int32_t reading, n_reading;  // where its numbers begin among all, and how many they are
     bool is_lost;                // behind a break: its cable is torn
+    double rate;                 // Hz; 0: every step
+    int64_t phase;               // ticks by which its samples come earlier than those of the first robot
+    const char *name;            // an encoder's is its joint's, without the robot's
+    const char *frame;           // id of the frame of its readings; NULL: they have none
+    us_pose X_BS;                // imu: in its link
+    double noise[2];  // imu: standard deviations of the specific force, m/s^2, and angular velocity, rad/s
+    uint64_t seed;    // of the noise
 } usi_sensor;
 
 // X(type, name, count, unit, about)
@@ -299,7 +299,7 @@ struct us_model {
         *interaction;  // models of contact: the built-in ones, then those that were registered
     const usi_interaction_row *pair_row;  // one per row of the spec's table
     const us_material_def *material;      // n_material, with their properties; 0 is "default"
-    const usi_deformable_row *bed;
+    const usi_deformable_row *patch;
     const usi_region_row *region;  // later ones lie over earlier ones
     const usi_soil_map *soil_map;  // later ones lie over earlier ones
     int32_t n_interaction, n_pair_row, n_deformable, n_region, n_soil_map;

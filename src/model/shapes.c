@@ -88,7 +88,7 @@ static us_status add_geom(usi_build *b, us_model *m, list *l, int32_t i, const u
     g->is_round = usi_geometry_is_round(geom);
     bool is_ground = g->node < 0 && (geom->kind == US_GEOM_HALF_SPACE || geom->kind == US_GEOM_HEIGHT_FIELD);
     g->is_soil = is_ground && m->material[material].is_soil;
-    g->bed = -1;
+    g->patch = -1;
     g->group = d->group;
     g->mask = d->mask;
     return US_OK;
@@ -208,14 +208,14 @@ static us_status compile_shapes(usi_build *b, us_model *m, list *l) {
 
 enum { MAX_BEDS = 16 };
 static const double MAX_TILES =
-    1e9;  // of a bed's grid: their numbers are 32 bits wide, and each takes 4 bytes of addresses
+    1e9;  // of a patch's grid: their numbers are 32 bits wide, and each takes 4 bytes of addresses
 static const double MAX_BED_MEMORY = 20e9;  // of a million touched tiles, with room for those of a step
 static const double MAX_BED_HEIGHT = 2000;  // m, as micrometres in 32 bits
 
 static us_status check_soil(usi_build *b, us_model *m, int32_t i) {
     const usi_geom *g = &m->geom[i];
     const us_shape_def *d = &b->spec->shape[g->shape];
-    if (d->bed_spacing > 0 && !g->is_soil)
+    if (d->patch_spacing > 0 && !g->is_soil)
         return fail_shape(b, g->shape, US_ERR_VALUE,
                           "give it a surface whose <material> has a <soil>, or leave bed out",
                           "it has a bed, but does not give way");
@@ -324,20 +324,20 @@ static us_status find_regions(usi_build *b, us_model *m) {
     return US_OK;
 }
 
-static us_status find_beds(usi_build *b, us_model *m) {
+static us_status find_patches(usi_build *b, us_model *m) {
     usi_deformable_row *rows =
         usi_arena_alloc(&m->assets.arena, MAX_BEDS * sizeof *rows, _Alignof(usi_deformable_row));
     if (!rows) return usi_build_out_of_memory(b);
-    m->bed = rows;
+    m->patch = rows;
     us_status status = US_OK;
     for (int32_t i = 0; i < m->n_geom && !status; i++) {
         usi_geom *g = &m->geom[i];
         const us_shape_def *d = &b->spec->shape[g->shape];
         status = check_soil(b, m, i);
-        if (status || !g->is_soil || !(d->bed_spacing > 0)) continue;
+        if (status || !g->is_soil || !(d->patch_spacing > 0)) continue;
         us_aabb box = us_geom_box(&g->geom, us_pose_identity());
-        double wide = (box.max.x - box.min.x) / d->bed_spacing + 1,
-               deep = (box.max.y - box.min.y) / d->bed_spacing + 1;
+        double wide = (box.max.x - box.min.x) / d->patch_spacing + 1,
+               deep = (box.max.y - box.min.y) / d->patch_spacing + 1;
         if (m->n_deformable == MAX_BEDS)
             return fail_shape(b, g->shape, US_ERR_LIMIT, "use fewer", "there are more than 16 beds of soil");
         if (!(ceil(wide / (double)USI_DEFORMABLE_TILE) * ceil(deep / (double)USI_DEFORMABLE_TILE) <=
@@ -346,7 +346,7 @@ static us_status find_beds(usi_build *b, us_model *m) {
             return fail_shape(b, g->shape, US_ERR_LIMIT,
                               "choose a bed spacing that gives 3 by 3 to 4e12 columns",
                               "its bed has too many or too few columns");
-        if (!(d->bed_memory > 0 && d->bed_memory <= MAX_BED_MEMORY))
+        if (!(d->patch_memory > 0 && d->patch_memory <= MAX_BED_MEMORY))
             return fail_shape(b, g->shape, US_ERR_VALUE,
                               "write bed-memory=\"1 GB\", for example; 20 GB are the most",
                               "that is no memory for its bed of soil");
@@ -358,9 +358,14 @@ static us_status find_beds(usi_build *b, us_model *m) {
         if (g->X_NG.q.x != 0 || g->X_NG.q.y != 0)
             return fail_shape(b, g->shape, US_ERR_VALUE, "lay it level: turn it about z alone",
                               "a bed of soil cannot be tilted");
-        rows[m->n_deformable] = (usi_deformable_row){
-            i, soil_of(m, i), (int32_t)wide, (int32_t)deep, d->bed_spacing, d->bed_depth, d->bed_memory};
-        g->bed = m->n_deformable++;
+        rows[m->n_deformable] = (usi_deformable_row){i,
+                                                     soil_of(m, i),
+                                                     (int32_t)wide,
+                                                     (int32_t)deep,
+                                                     d->patch_spacing,
+                                                     d->patch_depth,
+                                                     d->patch_memory};
+        g->patch = m->n_deformable++;
     }
     return status;
 }
@@ -540,7 +545,7 @@ us_status usi_build_shapes(usi_build *b, us_model *m) {
     usi_release(&m->allocator, l.geom, (size_t)l.cap * sizeof *l.geom, _Alignof(max_align_t));
     if (!status) status = find_regions(b, m);
     if (!status) status = usi_build_soil_maps(b, m);
-    if (!status) status = find_beds(b, m);
+    if (!status) status = find_patches(b, m);
     if (!status) status = warn_of_falls(b, m);
     if (status) return status;
     exclusions e = {0};
@@ -590,8 +595,8 @@ uint64_t usi_shapes_hash(const us_model *m, uint64_t seed) {
         if (r->mask) h = us_hash_bytes(h, r->mask, (size_t)r->mask_x * (size_t)r->mask_y);
     }
     for (int32_t i = 0; i < m->n_deformable; i++) {
-        const double bed[] = {m->bed[i].geom, m->bed[i].spacing, m->bed[i].depth};
-        h = us_hash_bytes(h, bed, sizeof bed);
+        const double patch[] = {m->patch[i].geom, m->patch[i].spacing, m->patch[i].depth};
+        h = us_hash_bytes(h, patch, sizeof patch);
     }
     return usi_soil_maps_hash(m, h);
 }

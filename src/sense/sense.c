@@ -14,11 +14,26 @@ static bool is_due(const us_model *m, const usi_sensor *k, int64_t tick) {
     return floor((double)tick * per_step + 1e-6) != floor((double)(tick - 1) * per_step + 1e-6);
 }
 
+// The first tick after this one.
+static int64_t next_due(const us_model *m, const usi_sensor *k, int64_t tick) {
+    if (k->rate <= 0) return tick + 1;
+    const double per_step = m->step * k->rate;
+    if (per_step < 1e-15) return INT64_MAX;  // in more than a million years
+    const double n = floor((double)(tick + k->phase) * per_step + 1e-6) + 1;
+    int64_t due = (int64_t)floor((n - 1e-6) / per_step) - k->phase - 1;
+    if (due <= tick) due = tick + 1;
+    while (!is_due(m, k, due))
+        due++;
+    return due;
+}
+
 static void sample(const us_model *m, const usi_sensor *k, const usi_sense_input *in, usi_sensor_state *s,
                    double *reading) {
     if (k->kind == USI_SENSOR_IMU) usi_sense_imu(m, k, in, s, reading);
     if (k->kind == USI_SENSOR_BATTERY) usi_sense_battery(m, k, in, s, reading);
-    if (reading) s->tick = in->tick;
+    if (!reading) return;
+    s->tick = in->tick;
+    s->due = next_due(m, k, in->tick);
 }
 
 void usi_sense_one(const us_model *m, const usi_sense_input *in, int32_t i, usi_sensor_state *sensor,
@@ -38,9 +53,9 @@ void usi_sense(const us_model *m, const usi_sense_input *in, usi_sensor_state *s
         usi_sense_encoders(m->sensor + first, n_encoder, in, sensor + first, reading);
         for (int32_t i = first + n_encoder; i < first + robot->n_sensor; i++) {
             const usi_sensor *k = &m->sensor[i];
-            const bool is_now = in->time == 0 || is_due(m, k, in->tick);
+            const bool is_now = in->time == 0 || in->tick >= sensor[i].due;
             // Between samples an IMU needs nothing but the velocity of the tick before the next one.
-            if (!is_now && k->kind == USI_SENSOR_IMU && !is_due(m, k, in->tick + 1)) continue;
+            if (!is_now && k->kind == USI_SENSOR_IMU && in->tick + 1 < sensor[i].due) continue;
             sample(m, k, in, &sensor[i], is_now ? reading + k->reading : NULL);
         }
     }

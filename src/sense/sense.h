@@ -14,12 +14,12 @@
 
 // What a sensor keeps, and what is wrong with it. All 0: nothing.
 typedef struct usi_sensor_state {
-    double offset[6];  // encoder: of the position, the first alone; imu: of the force, then of the angular
-                       // velocity
-    double drift;      // encoder: by which the offset grows, 1/s
-    double before[3];  // at the last call; imu: velocity of its point in the world, m/s; battery: energy, J
-    int64_t is_stuck;  // the reading stays as it is; an encoder sees nothing move
-    int64_t tick;      // of the last sample, but of encoders
+    int64_t is_stuck;   // the reading stays as it is; an encoder sees nothing move
+    double drift;       // encoder: by which the offset grows, 1/s
+    double offset[6];   // encoder: of the position, the first alone; imu: of the force, then of the angular
+                        // velocity
+    double before[3];   // at the last call; imu: velocity of its point in the world, m/s; battery: energy, J
+    int64_t tick, due;  // of the last sample and of the next, but of encoders
 } usi_sensor_state;
 
 typedef struct usi_sense_input {

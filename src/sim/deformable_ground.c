@@ -1,14 +1,14 @@
 // Beds of soil in a world that steps: memory, what wheels and feet leave behind, snapshots.
 //
-// A bed belongs to the state, but is far too large to be kept twice: it is changed in place, when a step has
-// turned out good. What was in the soil during the step is pressed into it, in the order in which it was
+// A patch belongs to the state, but is far too large to be kept twice: it is changed in place, when a step
+// has turned out good. What was in the soil during the step is pressed into it, in the order in which it was
 // found; then the soil flows, as many columns as would flow in a step's time.
 //
 // Its memory is addresses whose pages come from the system cleared: what nothing has touched takes none.
-// Snapshots have the tiles that were touched. A bed has a bound, bed-memory. A step may go beyond it by what
-// a single step can touch, and the next one is refused: so there is always room, and the state is whole.
+// Snapshots have the tiles that were touched. A patch has a bound, bed-memory. A step may go beyond it by
+// what a single step can touch, and the next one is refused: so there is always room, and the state is whole.
 //
-// Ground that is paged in lies below a bed like any other: contact/residency.c sees to it that it is there
+// Ground that is paged in lies below a patch like any other: contact/residency.c sees to it that it is there
 // under all columns that may flow.
 #include <string.h>
 
@@ -24,27 +24,30 @@ static const double SLOW = 5e-3;
 // ---------------------------------------------------------------- life
 
 static int32_t ground_units(const void *context, int32_t x, int32_t y) {
-    const usi_deformable *bed = context;
-    double u = (x - 0.5 * (bed->n_x - 1)) * bed->spacing, v = (y - 0.5 * (bed->n_y - 1)) * bed->spacing;
-    return (int32_t)lrint(usi_ground_at(bed->shape, u, v) / USI_DEFORMABLE_UNIT);
+    const usi_deformable *patch = context;
+    double u = (x - 0.5 * (patch->n_x - 1)) * patch->spacing,
+           v = (y - 0.5 * (patch->n_y - 1)) * patch->spacing;
+    return (int32_t)lrint(usi_ground_at(patch->shape, u, v) / USI_DEFORMABLE_UNIT);
 }
 
-static int32_t n_tile_y(const usi_deformable *bed) {
-    return (bed->n_y + USI_DEFORMABLE_TILE - 1) / USI_DEFORMABLE_TILE;
+static int32_t n_tile_y(const usi_deformable *patch) {
+    return (patch->n_y + USI_DEFORMABLE_TILE - 1) / USI_DEFORMABLE_TILE;
 }
-static size_t n_tile(const usi_deformable *bed) { return (size_t)bed->n_tile_x * (size_t)n_tile_y(bed); }
+static size_t n_tile(const usi_deformable *patch) {
+    return (size_t)patch->n_tile_x * (size_t)n_tile_y(patch);
+}
 
-// The arrays of a bed one behind the other, the first of them in whole pages of any size.
+// The arrays of a patch one behind the other, the first of them in whole pages of any size.
 typedef struct layout {
     size_t spot, ring, slot, size;
 } layout;
 
-static layout layout_of(const usi_deformable *bed) {
-    const size_t page = 1 << 16, n = (size_t)bed->max_tile + 1;
-    layout l = {.spot = (n * sizeof *bed->tile + page - 1) / page * page};
-    l.ring = l.spot + n * sizeof *bed->spot;
-    l.slot = l.ring + 2 * (size_t)RING * sizeof *bed->ring;
-    l.size = l.slot + n_tile(bed) * sizeof *bed->slot;
+static layout layout_of(const usi_deformable *patch) {
+    const size_t page = 1 << 16, n = (size_t)patch->max_tile + 1;
+    layout l = {.spot = (n * sizeof *patch->tile + page - 1) / page * page};
+    l.ring = l.spot + n * sizeof *patch->spot;
+    l.slot = l.ring + 2 * (size_t)RING * sizeof *patch->ring;
+    l.size = l.slot + n_tile(patch) * sizeof *patch->slot;
     return l;
 }
 
@@ -52,49 +55,49 @@ static uint32_t limit_of(const usi_deformable_row *row) {
     return (uint32_t)fmax(1, row->memory / sizeof(usi_deformable_tile));
 }
 
-static bool make_bed(usi_deformable *bed, const us_model *m, const usi_deformable_row *row) {
-    *bed = (usi_deformable){.n_x = row->n_x,
-                            .n_y = row->n_y,
-                            .spacing = row->spacing,
-                            .depth = row->depth,
-                            .ground = ground_units,
-                            .ground_context = bed,
-                            .shape = &m->geom[row->geom],
-                            .cap = RING,
-                            .has_stirred = true,
-                            .n_tile_x = (row->n_x + USI_DEFORMABLE_TILE - 1) / USI_DEFORMABLE_TILE};
+static bool make_patch(usi_deformable *patch, const us_model *m, const usi_deformable_row *row) {
+    *patch = (usi_deformable){.n_x = row->n_x,
+                              .n_y = row->n_y,
+                              .spacing = row->spacing,
+                              .depth = row->depth,
+                              .ground = ground_units,
+                              .ground_context = patch,
+                              .shape = &m->geom[row->geom],
+                              .cap = RING,
+                              .has_stirred = true,
+                              .n_tile_x = (row->n_x + USI_DEFORMABLE_TILE - 1) / USI_DEFORMABLE_TILE};
     // A print lies in up to nine tiles, and a column that is looked at may reach three more.
     size_t max = (size_t)limit_of(row) + 9 * (size_t)m->max_contact + 3 * MAX_FLOW;
-    bed->max_tile = (uint32_t)(max < n_tile(bed) ? max : n_tile(bed));
-    layout l = layout_of(bed);
+    patch->max_tile = (uint32_t)(max < n_tile(patch) ? max : n_tile(patch));
+    layout l = layout_of(patch);
     char *memory = usi_pages_reserve(l.size);
     if (!memory) return false;
-    bed->tile = (usi_deformable_tile *)(void *)memory;
-    bed->spot = (usi_deformable_tile_info *)(void *)(memory + l.spot);
-    bed->ring = (uint32_t *)(void *)(memory + l.ring);
-    bed->wait = bed->ring + RING;
-    bed->slot = (uint32_t *)(void *)(memory + l.slot);
+    patch->tile = (usi_deformable_tile *)(void *)memory;
+    patch->spot = (usi_deformable_tile_info *)(void *)(memory + l.spot);
+    patch->ring = (uint32_t *)(void *)(memory + l.ring);
+    patch->wait = patch->ring + RING;
+    patch->slot = (uint32_t *)(void *)(memory + l.slot);
     return true;
 }
 
 us_status usi_deformables_create(us_sim *s) {
     const us_model *m = s->model;
     if (m->n_deformable == 0) return US_OK;
-    s->bed = usi_alloc(&s->allocator, (size_t)m->n_deformable * sizeof *s->bed, _Alignof(usi_deformable));
-    if (!s->bed) return US_ERR_MEMORY;
-    memset(s->bed, 0, (size_t)m->n_deformable * sizeof *s->bed);
+    s->patch = usi_alloc(&s->allocator, (size_t)m->n_deformable * sizeof *s->patch, _Alignof(usi_deformable));
+    if (!s->patch) return US_ERR_MEMORY;
+    memset(s->patch, 0, (size_t)m->n_deformable * sizeof *s->patch);
     for (int32_t i = 0; i < m->n_deformable; i++) {
-        if (!make_bed(&s->bed[i], m, &m->bed[i])) return US_ERR_MEMORY;
+        if (!make_patch(&s->patch[i], m, &m->patch[i])) return US_ERR_MEMORY;
     }
-    s->contacts->bed = s->bed;
+    s->contacts->patch = s->patch;
     return US_OK;
 }
 
 void usi_deformables_destroy(us_sim *s) {
-    for (int32_t i = 0; s->bed && i < s->model->n_deformable; i++) {
-        if (s->bed[i].tile) usi_pages_free(s->bed[i].tile, layout_of(&s->bed[i]).size);
+    for (int32_t i = 0; s->patch && i < s->model->n_deformable; i++) {
+        if (s->patch[i].tile) usi_pages_free(s->patch[i].tile, layout_of(&s->patch[i]).size);
     }
-    usi_release(&s->allocator, s->bed, (size_t)s->model->n_deformable * sizeof *s->bed,
+    usi_release(&s->allocator, s->patch, (size_t)s->model->n_deformable * sizeof *s->patch,
                 _Alignof(usi_deformable));
 }
 
@@ -102,40 +105,40 @@ typedef struct tile {
     int32_t x0, y0, x1, y1;  // columns
 } tile;
 
-static tile tile_of(const usi_deformable *bed, size_t place) {
-    int32_t x = (int32_t)(place % (size_t)bed->n_tile_x) * USI_DEFORMABLE_TILE,
-            y = (int32_t)(place / (size_t)bed->n_tile_x) * USI_DEFORMABLE_TILE;
-    return (tile){x, y, x + USI_DEFORMABLE_TILE < bed->n_x ? x + USI_DEFORMABLE_TILE : bed->n_x,
-                  y + USI_DEFORMABLE_TILE < bed->n_y ? y + USI_DEFORMABLE_TILE : bed->n_y};
+static tile tile_of(const usi_deformable *patch, size_t place) {
+    int32_t x = (int32_t)(place % (size_t)patch->n_tile_x) * USI_DEFORMABLE_TILE,
+            y = (int32_t)(place / (size_t)patch->n_tile_x) * USI_DEFORMABLE_TILE;
+    return (tile){x, y, x + USI_DEFORMABLE_TILE < patch->n_x ? x + USI_DEFORMABLE_TILE : patch->n_x,
+                  y + USI_DEFORMABLE_TILE < patch->n_y ? y + USI_DEFORMABLE_TILE : patch->n_y};
 }
 
 // The memory of its tiles goes back.
-static void clear_bed(usi_deformable *bed) {
-    for (uint32_t i = 1; i <= bed->n_tile; i++)
-        bed->slot[bed->spot[i].place] = 0;
-    if (bed->n_tile > 0) usi_pages_drop(bed->tile, ((size_t)bed->n_tile + 1) * sizeof *bed->tile);
-    bed->n_tile = bed->head = bed->n = bed->n_wait = bed->turn = 0;
-    bed->digest = bed->pressed_digest = bed->flag_digest = 0;
-    bed->lowest = bed->highest = 0;
-    bed->n_lost = 0;
-    bed->has_stirred = true;
+static void clear_patch(usi_deformable *patch) {
+    for (uint32_t i = 1; i <= patch->n_tile; i++)
+        patch->slot[patch->spot[i].place] = 0;
+    if (patch->n_tile > 0) usi_pages_drop(patch->tile, ((size_t)patch->n_tile + 1) * sizeof *patch->tile);
+    patch->n_tile = patch->head = patch->n = patch->n_wait = patch->turn = 0;
+    patch->digest = patch->pressed_digest = patch->flag_digest = 0;
+    patch->lowest = patch->highest = 0;
+    patch->n_lost = 0;
+    patch->has_stirred = true;
 }
 
 void usi_deformables_clear(us_sim *s) {
-    for (int32_t i = 0; s->bed && i < s->model->n_deformable; i++)
-        clear_bed(&s->bed[i]);
+    for (int32_t i = 0; s->patch && i < s->model->n_deformable; i++)
+        clear_patch(&s->patch[i]);
 }
 
 us_status usi_deformables_check(us_sim *s) {
-    for (int32_t i = 0; s->bed && i < s->model->n_deformable; i++) {
-        const usi_deformable_row *row = &s->model->bed[i];
-        if (s->bed[i].n_tile <= limit_of(row)) continue;
+    for (int32_t i = 0; s->patch && i < s->model->n_deformable; i++) {
+        const usi_deformable_row *row = &s->model->patch[i];
+        if (s->patch[i].n_tile <= limit_of(row)) continue;
         return us_error_set(&s->error, US_ERR_LIMIT, NULL,
                             "write a larger bed-memory=\"...\" at the height field, or a larger bed: columns "
                             "twice as far apart take a quarter",
                             "tick %lld: wheels and feet have touched %u tiles of the bed of soil, more than "
                             "fit into bed-memory=\"%.6g MB\"",
-                            (long long)s->now.tick[0], s->bed[i].n_tile, row->memory / 1e6);
+                            (long long)s->now.tick[0], s->patch[i].n_tile, row->memory / 1e6);
     }
     return US_OK;
 }
@@ -144,60 +147,61 @@ us_status usi_deformables_check(us_sim *s) {
 
 enum { MAX_PRINT = 96 };  // columns each way
 
-// The columns around a place, as far as they are in the bed. False: none, or too many.
-static bool columns_around(const usi_deformable *bed, double x, double y, double reach_x, double reach_y,
+// The columns around a place, as far as they are in the patch. False: none, or too many.
+static bool columns_around(const usi_deformable *patch, double x, double y, double reach_x, double reach_y,
                            tile *out) {
-    double cx = x / bed->spacing + 0.5 * (bed->n_x - 1), cy = y / bed->spacing + 0.5 * (bed->n_y - 1);
-    double rx = reach_x / bed->spacing, ry = reach_y / bed->spacing;
+    double cx = x / patch->spacing + 0.5 * (patch->n_x - 1), cy = y / patch->spacing + 0.5 * (patch->n_y - 1);
+    double rx = reach_x / patch->spacing, ry = reach_y / patch->spacing;
     out->x0 = (int32_t)fmax(0, ceil(cx - rx));
-    out->x1 = (int32_t)fmin(bed->n_x, floor(cx + rx) + 1);
+    out->x1 = (int32_t)fmin(patch->n_x, floor(cx + rx) + 1);
     out->y0 = (int32_t)fmax(0, ceil(cy - ry));
-    out->y1 = (int32_t)fmin(bed->n_y, floor(cy + ry) + 1);
+    out->y1 = (int32_t)fmin(patch->n_y, floor(cy + ry) + 1);
     return out->x1 > out->x0 && out->y1 > out->y0 && out->x1 - out->x0 <= MAX_PRINT &&
            out->y1 - out->y0 <= MAX_PRINT;
 }
 
-static double column_x(const usi_deformable *bed, int32_t i) {
-    return (i - 0.5 * (bed->n_x - 1)) * bed->spacing;
+static double column_x(const usi_deformable *patch, int32_t i) {
+    return (i - 0.5 * (patch->n_x - 1)) * patch->spacing;
 }
-static double column_y(const usi_deformable *bed, int32_t j) {
-    return (j - 0.5 * (bed->n_y - 1)) * bed->spacing;
+static double column_y(const usi_deformable *patch, int32_t j) {
+    return (j - 0.5 * (patch->n_y - 1)) * patch->spacing;
 }
 
-static us_vec3 to_bed(us_pose X_WG, usi_v4 p) {
+static us_vec3 to_patch(us_pose X_WG, usi_v4 p) {
     return us_quat_rotate(us_quat_conj(X_WG.q), us_vec3_sub(usi_v4_vec3(p), X_WG.p));
 }
-static us_vec3 turn_to_bed(us_pose X_WG, usi_v4 d) {
+static us_vec3 turn_to_patch(us_pose X_WG, usi_v4 d) {
     return us_quat_rotate(us_quat_conj(X_WG.q), usi_v4_vec3(d));
 }
 
 // The columns around a wheel as far as it covers them: under it, and one row behind it.
-static bool wheel_columns(const usi_deformable *bed, const usi_soil_contact *k, us_pose X_WG, tile *out) {
-    double reach =
-               us_soil_wheel_radius(&k->wheel) * sin(fmin(k->reaction.parts.entry, 1.5)) + 1.5 * bed->spacing,
+static bool wheel_columns(const usi_deformable *patch, const usi_soil_contact *k, us_pose X_WG, tile *out) {
+    double reach = us_soil_wheel_radius(&k->wheel) * sin(fmin(k->reaction.parts.entry, 1.5)) +
+                   1.5 * patch->spacing,
            half = 0.5 * k->wheel.width;
-    us_vec3 hub = to_bed(X_WG, k->hub), ahead = turn_to_bed(X_WG, k->ahead),
-            left = turn_to_bed(X_WG, k->left);
+    us_vec3 hub = to_patch(X_WG, k->hub), ahead = turn_to_patch(X_WG, k->ahead),
+            left = turn_to_patch(X_WG, k->left);
     double rx = reach * fabs(ahead.x) + half * fabs(left.x), ry = reach * fabs(ahead.y) + half * fabs(left.y);
-    return k->sinkage > 0 && columns_around(bed, hub.x, hub.y, rx, ry, out);
+    return k->sinkage > 0 && columns_around(patch, hub.x, hub.y, rx, ry, out);
 }
 
-// Presses the columns of a ground's bed down to `to`. Rock in a region is not pressed: only what lies on it.
+// Presses the columns of a ground's patch down to `to`. Rock in a region is not pressed: only what lies on
+// it.
 static void press(us_sim *s, const usi_geom *g, tile t, int32_t to[MAX_PRINT * MAX_PRINT],
                   double compaction) {
     const us_model *m = s->model;
-    usi_deformable *bed = &s->bed[g->bed];
+    usi_deformable *patch = &s->patch[g->patch];
     for (int32_t j = t.y0; g->has_region && j < t.y1; j++) {
         for (int32_t i = t.x0; i < t.x1; i++) {
             int32_t *goal = &to[(j - t.y0) * (t.x1 - t.x0) + i - t.x0];
             if (*goal == INT32_MAX) continue;
-            int32_t material = usi_ground_material_at(m, &s->now.contact, m->bed[g->bed].geom,
-                                                      column_x(bed, i), column_y(bed, j));
-            int32_t ground = m->material[material].is_soil ? INT32_MIN : ground_units(bed, i, j);
+            int32_t material = usi_ground_material_at(m, &s->now.contact, m->patch[g->patch].geom,
+                                                      column_x(patch, i), column_y(patch, j));
+            int32_t ground = m->material[material].is_soil ? INT32_MIN : ground_units(patch, i, j);
             if (*goal < ground) *goal = ground;
         }
     }
-    usi_deformable_press(bed, t.x0, t.y0, t.x1, t.y1, to, compaction);
+    usi_deformable_press(patch, t.x0, t.y0, t.x1, t.y1, to, compaction);
 }
 
 // What a wheel has rolled over, behind its hub, lies as deep as its rim. What is under it before the hub does
@@ -206,19 +210,19 @@ static void press(us_sim *s, const usi_geom *g, tile t, int32_t to[MAX_PRINT * M
 static void print_wheel(us_sim *s, const usi_soil_contact *k, double compaction) {
     const usi_geom *g = &s->model->geom[k->ground];
     const us_pose X_WG = g->X_NG;
-    usi_deformable *bed = &s->bed[g->bed];
+    usi_deformable *patch = &s->patch[g->patch];
     double r = us_soil_wheel_radius(&k->wheel), half = 0.5 * k->wheel.width,
            reach = r * sin(fmin(k->reaction.parts.entry, 1.5));
-    us_vec3 hub = to_bed(X_WG, k->hub), ahead = turn_to_bed(X_WG, k->ahead),
-            left = turn_to_bed(X_WG, k->left), up = turn_to_bed(X_WG, k->up);
+    us_vec3 hub = to_patch(X_WG, k->hub), ahead = turn_to_patch(X_WG, k->ahead),
+            left = turn_to_patch(X_WG, k->left), up = turn_to_patch(X_WG, k->up);
     bool is_rolling = fmax(fabs(k->vx), fabs(r * k->spin)) >= SLOW, any = false;
     tile t;
     int32_t to[MAX_PRINT * MAX_PRINT];
-    if (!wheel_columns(bed, k, X_WG, &t)) return;
+    if (!wheel_columns(patch, k, X_WG, &t)) return;
     for (int32_t j = t.y0; j < t.y1; j++) {
         for (int32_t i = t.x0; i < t.x1; i++) {
             int32_t *goal = &to[(j - t.y0) * (t.x1 - t.x0) + i - t.x0];
-            double dx = column_x(bed, i) - hub.x, dy = column_y(bed, j) - hub.y;
+            double dx = column_x(patch, i) - hub.x, dy = column_y(patch, j) - hub.y;
             *goal = INT32_MAX;
             // Where the column meets the rim from below: (dx, dy, z) on the cylinder around the axle.
             double a = dx * ahead.x + dy * ahead.y, n = dx * up.x + dy * up.y,
@@ -227,8 +231,8 @@ static void print_wheel(us_sim *s, const usi_soil_contact *k, double compaction)
             if (D < 0) continue;
             double z = (-B - sqrt(D)) / A, along = k->direction * (a + z * ahead.z),
                    side = dx * left.x + dy * left.y + z * left.z;
-            if (fabs(side) > half || along > reach || along < -reach - 1.5 * bed->spacing) continue;
-            usi_deformable_cover(bed, i, j);
+            if (fabs(side) > half || along > reach || along < -reach - 1.5 * patch->spacing) continue;
+            usi_deformable_cover(patch, i, j);
             if (along > 0 || along < -reach) continue;
             *goal = (int32_t)lrint((hub.z + z) / USI_DEFORMABLE_UNIT);
             any = true;
@@ -238,29 +242,29 @@ static void print_wheel(us_sim *s, const usi_soil_contact *k, double compaction)
 }
 
 // When the soil has flowed: what is covered is found anew in the next step.
-static void uncover_wheel(usi_deformable *bed, const usi_soil_contact *k, us_pose X_WG) {
+static void uncover_wheel(usi_deformable *patch, const usi_soil_contact *k, us_pose X_WG) {
     tile t;
-    if (!wheel_columns(bed, k, X_WG, &t)) return;
+    if (!wheel_columns(patch, k, X_WG, &t)) return;
     for (int32_t j = t.y0; j < t.y1; j++) {
         for (int32_t i = t.x0; i < t.x1; i++)
-            usi_deformable_uncover(bed, i, j);
+            usi_deformable_uncover(patch, i, j);
     }
 }
 
 // The columns that a foot stands on, and how far down each of them is (INT32_MAX: not this one). A ball's
 // print is its own form; another foot's share of one is level. False: there are none, or too many.
-static bool foot_print(const usi_deformable *bed, const usi_soil_contact *k, const usi_point_now *p,
+static bool foot_print(const usi_deformable *patch, const usi_soil_contact *k, const usi_point_now *p,
                        us_pose X_WG, tile *t, int32_t to[MAX_PRINT * MAX_PRINT]) {
     if (!(k->sinkage > 0)) return false;
-    us_vec3 bottom = to_bed(X_WG, p->p_B);
+    us_vec3 bottom = to_patch(X_WG, p->p_B);
     double half = k->radius > 0
                       ? sqrt(fmin(k->sinkage, k->radius) * (2 * k->radius - fmin(k->sinkage, k->radius)))
                       : 0.5 * sqrt(k->area);
-    if (!columns_around(bed, bottom.x, bottom.y, half, half, t)) {
+    if (!columns_around(patch, bottom.x, bottom.y, half, half, t)) {
         // Smaller than a column: it takes the nearest one down by its share.
-        double grow = half > 0 ? bed->spacing * bed->spacing / (4 * half * half) : 1;
-        if (half >= bed->spacing ||
-            !columns_around(bed, bottom.x, bottom.y, 0.5 * bed->spacing, 0.5 * bed->spacing, t))
+        double grow = half > 0 ? patch->spacing * patch->spacing / (4 * half * half) : 1;
+        if (half >= patch->spacing ||
+            !columns_around(patch, bottom.x, bottom.y, 0.5 * patch->spacing, 0.5 * patch->spacing, t))
             return false;
         t->x1 = t->x0 + 1;
         t->y1 = t->y0 + 1;
@@ -269,7 +273,7 @@ static bool foot_print(const usi_deformable *bed, const usi_soil_contact *k, con
     }
     for (int32_t j = t->y0; j < t->y1; j++) {
         for (int32_t i = t->x0; i < t->x1; i++) {
-            double dx = column_x(bed, i) - bottom.x, dy = column_y(bed, j) - bottom.y,
+            double dx = column_x(patch, i) - bottom.x, dy = column_y(patch, j) - bottom.y,
                    square = dx * dx + dy * dy, rise = 0;
             bool is_in = k->radius <= 0 || square < half * half;
             if (k->radius > 0 && is_in) rise = k->radius - sqrt(fmax(k->radius * k->radius - square, 0));
@@ -282,18 +286,18 @@ static bool foot_print(const usi_deformable *bed, const usi_soil_contact *k, con
 
 // Nothing flows under a foot, nor comes up there: what one corner of it presses out would be pressed again by
 // the next.
-static void cover_foot(usi_deformable *bed, const usi_soil_contact *k, const usi_point_now *p, us_pose X_WG,
+static void cover_foot(usi_deformable *patch, const usi_soil_contact *k, const usi_point_now *p, us_pose X_WG,
                        bool is_covered) {
     tile t;
     int32_t to[MAX_PRINT * MAX_PRINT];
-    if (!foot_print(bed, k, p, X_WG, &t, to)) return;
+    if (!foot_print(patch, k, p, X_WG, &t, to)) return;
     for (int32_t j = t.y0; j < t.y1; j++) {
         for (int32_t i = t.x0; i < t.x1; i++) {
             if (to[(j - t.y0) * (t.x1 - t.x0) + i - t.x0] == INT32_MAX) continue;
             if (is_covered)
-                usi_deformable_cover(bed, i, j);
+                usi_deformable_cover(patch, i, j);
             else
-                usi_deformable_uncover(bed, i, j);
+                usi_deformable_uncover(patch, i, j);
         }
     }
 }
@@ -302,27 +306,27 @@ static void print_foot(us_sim *s, const usi_soil_contact *k, double compaction) 
     const usi_geom *g = &s->model->geom[k->ground];
     tile t;
     int32_t to[MAX_PRINT * MAX_PRINT];
-    if (foot_print(&s->bed[g->bed], k, &s->contacts->collide.point[k->point], g->X_NG, &t, to))
+    if (foot_print(&s->patch[g->patch], k, &s->contacts->collide.point[k->point], g->X_NG, &t, to))
         press(s, g, t, to, compaction);
 }
 
 // ---------------------------------------------------------------- flow
 
-// A bed whose soil is another at each place.
-typedef struct varied_bed {
+// A patch whose soil is another at each place.
+typedef struct varied_patch {
     const us_sim *s;
-    const usi_deformable *bed;
+    const usi_deformable *patch;
     const usi_deformable_row *row;
     double gravity;
-} varied_bed;
+} varied_patch;
 
 // By the soil of the region around a column, and what maps say there. What lies on a rock flows by the
 // ground's own soil, and the rock does not.
 static usi_deformable_law law_at(const void *context, int32_t i, int32_t j) {
-    const varied_bed *v = context;
+    const varied_patch *v = context;
     const us_model *m = v->s->model;
     const usi_contact_state *now = &v->s->now.contact;
-    double x = column_x(v->bed, i), y = column_y(v->bed, j);
+    double x = column_x(v->patch, i), y = column_y(v->patch, j);
     int32_t material = usi_ground_material_at(m, now, v->row->geom, x, y);
     bool is_firm = !m->material[material].is_soil;
     if (is_firm) material = v->row->soil;
@@ -330,7 +334,7 @@ static usi_deformable_law law_at(const void *context, int32_t i, int32_t j) {
     usi_soil_map_apply(m, v->row->geom, material, x, y, &soil);
     // Each of the two angles may have a map of its own.
     soil.critical_angle = fmax(soil.critical_angle, soil.repose_angle);
-    usi_deformable_law law = usi_deformable_law_of(&soil, v->bed->spacing, v->gravity);
+    usi_deformable_law law = usi_deformable_law_of(&soil, v->patch->spacing, v->gravity);
     law.is_firm = is_firm;
     return law;
 }
@@ -352,24 +356,24 @@ static double flattest(const us_sim *s, int32_t geom) {
 
 static void let_flow(us_sim *s, int32_t i) {
     const us_model *m = s->model;
-    usi_deformable *bed = &s->bed[i];
-    if (bed->n == 0 && bed->n_lost == 0 && bed->n_wait == 0) return;
-    if (bed->n == 0) usi_deformable_requeue(bed);
-    const usi_geom *g = &m->geom[m->bed[i].geom];
-    varied_bed varied = {s, bed, &m->bed[i], us_vec3_norm(m->gravity)};
+    usi_deformable *patch = &s->patch[i];
+    if (patch->n == 0 && patch->n_lost == 0 && patch->n_wait == 0) return;
+    if (patch->n == 0) usi_deformable_requeue(patch);
+    const usi_geom *g = &m->geom[m->patch[i].geom];
+    varied_patch varied = {s, patch, &m->patch[i], us_vec3_norm(m->gravity)};
     usi_deformable_law law =
-        usi_deformable_law_of(&s->now.contact.soil[m->bed[i].soil], bed->spacing, varied.gravity);
+        usi_deformable_law_of(&s->now.contact.soil[m->patch[i].soil], patch->spacing, varied.gravity);
     if (g->has_region || g->has_flow_map) {
-        us_soil flattest_soil = {.repose_angle = flattest(s, m->bed[i].geom), .density = 1};
-        law = usi_deformable_law_of(&flattest_soil, bed->spacing, varied.gravity);
+        us_soil flattest_soil = {.repose_angle = flattest(s, m->patch[i].geom), .density = 1};
+        law = usi_deformable_law_of(&flattest_soil, patch->spacing, varied.gravity);
         law.at = law_at;
         law.context = &varied;
     }
     // A column's soil falls by one spacing in about sqrt(spacing / g): that is how long looking once at all
     // of them lasts, and at least a step.
-    double share = fmin(m->step * sqrt(fmax(varied.gravity, 0.01) / bed->spacing), 1),
-           max = ceil(share * bed->n);
-    usi_deformable_settle(bed, &law, max < (double)MAX_FLOW ? (int64_t)max : MAX_FLOW);
+    double share = fmin(m->step * sqrt(fmax(varied.gravity, 0.01) / patch->spacing), 1),
+           max = ceil(share * patch->n);
+    usi_deformable_settle(patch, &law, max < (double)MAX_FLOW ? (int64_t)max : MAX_FLOW);
 }
 
 void usi_deformables_step(us_sim *s) {
@@ -378,13 +382,13 @@ void usi_deformables_step(us_sim *s) {
     for (int32_t i = 0; i < c->collide.n_soil_contact; i++) {
         const usi_soil_contact *k = &c->collide.soil_contact[i];
         const usi_geom *g = &m->geom[k->ground];
-        if (g->bed >= 0 && !k->is_wheel)
-            cover_foot(&s->bed[g->bed], k, &c->collide.point[k->point], g->X_NG, true);
+        if (g->patch >= 0 && !k->is_wheel)
+            cover_foot(&s->patch[g->patch], k, &c->collide.point[k->point], g->X_NG, true);
     }
     for (int32_t i = 0; i < c->collide.n_soil_contact; i++) {
         const usi_soil_contact *k = &c->collide.soil_contact[i];
         const usi_geom *g = &m->geom[k->ground];
-        if (g->bed < 0) continue;
+        if (g->patch < 0) continue;
         double compaction = usi_soil_contact_soil(c, &s->now.contact, k)->compaction;
         if (k->is_wheel)
             print_wheel(s, k, compaction);
@@ -396,27 +400,27 @@ void usi_deformables_step(us_sim *s) {
     for (int32_t i = 0; i < c->collide.n_soil_contact; i++) {
         const usi_soil_contact *k = &c->collide.soil_contact[i];
         const usi_geom *g = &m->geom[k->ground];
-        if (g->bed < 0) continue;
+        if (g->patch < 0) continue;
         if (k->is_wheel)
-            uncover_wheel(&s->bed[g->bed], k, g->X_NG);
+            uncover_wheel(&s->patch[g->patch], k, g->X_NG);
         else
-            cover_foot(&s->bed[g->bed], k, &c->collide.point[k->point], g->X_NG, false);
+            cover_foot(&s->patch[g->patch], k, &c->collide.point[k->point], g->X_NG, false);
     }
 }
 
 // ---------------------------------------------------------------- snapshots
 
-typedef struct bed_header {
+typedef struct patch_header {
     int64_t n_lost;
     uint64_t digest, pressed_digest, flag_digest;
     int32_t lowest, highest;
     uint32_t n, n_wait, turn;
     uint32_t n_tile;
-} bed_header;
+} patch_header;
 
 // Columns of the ring and those that wait, 4 bytes each; tiles in the order in which they were touched, each
 // with its place.
-static size_t length_of(const bed_header *h) {
+static size_t length_of(const patch_header *h) {
     return sizeof *h + 4 * ((size_t)h->n + h->n_wait) + h->n_tile * (4 + sizeof(usi_deformable_tile));
 }
 
@@ -425,34 +429,35 @@ static char *put(char *to, const void *from, size_t n) {
     return to + n;
 }
 
-static size_t save_bed(const usi_deformable *bed, char *to) {
-    bed_header h = {bed->n_lost,  bed->digest, bed->pressed_digest, bed->flag_digest, bed->lowest,
-                    bed->highest, bed->n,      bed->n_wait,         bed->turn,        bed->n_tile};
+static size_t save_patch(const usi_deformable *patch, char *to) {
+    patch_header h = {
+        patch->n_lost,  patch->digest, patch->pressed_digest, patch->flag_digest, patch->lowest,
+        patch->highest, patch->n,      patch->n_wait,         patch->turn,        patch->n_tile};
     if (!to) return length_of(&h);
     to = put(to, &h, sizeof h);
-    for (uint32_t i = 0; i < bed->n; i++)
-        to = put(to, &bed->ring[(bed->head + i) & (bed->cap - 1)], 4);
-    to = put(to, bed->wait, 4 * (size_t)bed->n_wait);
-    for (uint32_t i = 1; i <= bed->n_tile; i++) {
-        to = put(to, &bed->spot[i].place, 4);
-        to = put(to, &bed->tile[i], sizeof *bed->tile);
+    for (uint32_t i = 0; i < patch->n; i++)
+        to = put(to, &patch->ring[(patch->head + i) & (patch->cap - 1)], 4);
+    to = put(to, patch->wait, 4 * (size_t)patch->n_wait);
+    for (uint32_t i = 1; i <= patch->n_tile; i++) {
+        to = put(to, &patch->spot[i].place, 4);
+        to = put(to, &patch->tile[i], sizeof *patch->tile);
     }
     return length_of(&h);
 }
 
 size_t usi_deformables_save(const us_sim *s, char *to) {
     size_t length = 0;
-    for (int32_t i = 0; s->bed && i < s->model->n_deformable; i++)
-        length += save_bed(&s->bed[i], to ? to + length : NULL);
+    for (int32_t i = 0; s->patch && i < s->model->n_deformable; i++)
+        length += save_patch(&s->patch[i], to ? to + length : NULL);
     return length;
 }
 
-// Whether what follows is a bed's, and how long it is.
-static bool check_bed(const usi_deformable *bed, const char *from, size_t left, size_t *out_length) {
-    bed_header h;
+// Whether what follows is a patch's, and how long it is.
+static bool check_patch(const usi_deformable *patch, const char *from, size_t left, size_t *out_length) {
+    patch_header h;
     if (left < sizeof h) return false;
     memcpy(&h, from, sizeof h);
-    if (h.n > bed->cap || h.n_wait > bed->cap || h.n_tile > bed->max_tile || left < length_of(&h))
+    if (h.n > patch->cap || h.n_wait > patch->cap || h.n_tile > patch->max_tile || left < length_of(&h))
         return false;
     from += sizeof h;
     for (uint32_t i = 0; i < h.n + h.n_wait; i++, from += 4) {
@@ -460,10 +465,10 @@ static bool check_bed(const usi_deformable *bed, const char *from, size_t left, 
         memcpy(&column, from, 4);
         if (column < USI_DEFORMABLE_COLUMNS || column >> USI_DEFORMABLE_TILE_BITS > h.n_tile) return false;
     }
-    for (uint32_t i = 0; i < h.n_tile; i++, from += 4 + sizeof *bed->tile) {
+    for (uint32_t i = 0; i < h.n_tile; i++, from += 4 + sizeof *patch->tile) {
         uint32_t place;
         memcpy(&place, from, 4);
-        if (place >= n_tile(bed)) return false;
+        if (place >= n_tile(patch)) return false;
     }
     *out_length = length_of(&h);
     return true;
@@ -474,48 +479,48 @@ static const char *take(void *to, const char *from, size_t n) {
     return from + n;
 }
 
-static void load_bed(usi_deformable *bed, const char *from) {
-    bed_header h;
-    clear_bed(bed);
+static void load_patch(usi_deformable *patch, const char *from) {
+    patch_header h;
+    clear_patch(patch);
     from = take(&h, from, sizeof h);
-    bed->n_lost = h.n_lost;
-    bed->digest = h.digest;
-    bed->pressed_digest = h.pressed_digest;
-    bed->flag_digest = h.flag_digest;
-    bed->lowest = h.lowest;
-    bed->highest = h.highest;
-    bed->n = h.n;
-    bed->n_wait = h.n_wait;
-    bed->turn = h.turn;
-    from = take(bed->ring, from, 4 * (size_t)h.n);
-    from = take(bed->wait, from, 4 * (size_t)h.n_wait);
+    patch->n_lost = h.n_lost;
+    patch->digest = h.digest;
+    patch->pressed_digest = h.pressed_digest;
+    patch->flag_digest = h.flag_digest;
+    patch->lowest = h.lowest;
+    patch->highest = h.highest;
+    patch->n = h.n;
+    patch->n_wait = h.n_wait;
+    patch->turn = h.turn;
+    from = take(patch->ring, from, 4 * (size_t)h.n);
+    from = take(patch->wait, from, 4 * (size_t)h.n_wait);
     for (uint32_t i = 0; i < h.n_tile; i++) {
         uint32_t place;
         from = take(&place, from, 4);
-        uint32_t slot = usi_deformable_open_tile(bed, place);
-        from = take(&bed->tile[slot], from, sizeof *bed->tile);
-        usi_deformable_tile_info *spot = &bed->spot[slot];
+        uint32_t slot = usi_deformable_open_tile(patch, place);
+        from = take(&patch->tile[slot], from, sizeof *patch->tile);
+        usi_deformable_tile_info *spot = &patch->spot[slot];
         bool is_changed = false;
         for (int32_t k = 0; k < USI_DEFORMABLE_COLUMNS; k++) {
-            spot->n_busy += bed->tile[slot].flag[k] & USI_DEFORMABLE_ACTIVE;
-            is_changed = is_changed || bed->tile[slot].change[k] != 0;
+            spot->n_busy += patch->tile[slot].flag[k] & USI_DEFORMABLE_ACTIVE;
+            is_changed = is_changed || patch->tile[slot].change[k] != 0;
         }
-        if (is_changed) spot->version = ++bed->version ? bed->version : (bed->version = 1);
+        if (is_changed) spot->version = ++patch->version ? patch->version : (patch->version = 1);
     }
 }
 
 bool usi_deformables_restore(us_sim *s, const char *from, size_t length) {
     size_t at = 0;
-    for (int32_t i = 0; s->bed && i < s->model->n_deformable; i++) {
+    for (int32_t i = 0; s->patch && i < s->model->n_deformable; i++) {
         size_t one = 0;
-        if (!check_bed(&s->bed[i], from + at, length - at, &one)) return false;
+        if (!check_patch(&s->patch[i], from + at, length - at, &one)) return false;
         at += one;
     }
     if (at != length) return false;
     at = 0;
-    for (int32_t i = 0; s->bed && i < s->model->n_deformable; i++) {
+    for (int32_t i = 0; s->patch && i < s->model->n_deformable; i++) {
         size_t one = 0;
-        if (check_bed(&s->bed[i], from + at, length - at, &one)) load_bed(&s->bed[i], from + at);
+        if (check_patch(&s->patch[i], from + at, length - at, &one)) load_patch(&s->patch[i], from + at);
         at += one;
     }
     return true;
@@ -523,54 +528,54 @@ bool usi_deformables_restore(us_sim *s, const char *from, size_t length) {
 
 uint64_t usi_deformables_hash(const us_sim *s, uint64_t seed) {
     uint64_t h = seed;
-    for (int32_t i = 0; s->bed && i < s->model->n_deformable; i++) {
-        const usi_deformable *bed = &s->bed[i];
-        const uint64_t numbers[] = {bed->digest,
-                                    bed->pressed_digest,
-                                    bed->flag_digest,
-                                    bed->n,
-                                    bed->n_wait,
-                                    bed->turn,
-                                    (uint64_t)bed->n_lost,
-                                    (uint64_t)bed->lowest,
-                                    (uint64_t)bed->highest,
-                                    bed->n_tile};
+    for (int32_t i = 0; s->patch && i < s->model->n_deformable; i++) {
+        const usi_deformable *patch = &s->patch[i];
+        const uint64_t numbers[] = {patch->digest,
+                                    patch->pressed_digest,
+                                    patch->flag_digest,
+                                    patch->n,
+                                    patch->n_wait,
+                                    patch->turn,
+                                    (uint64_t)patch->n_lost,
+                                    (uint64_t)patch->lowest,
+                                    (uint64_t)patch->highest,
+                                    patch->n_tile};
         h = us_hash_bytes(h, numbers, sizeof numbers);
-        h = us_hash_bytes(h, bed->wait, 4 * (size_t)bed->n_wait);
-        uint32_t first = bed->cap - bed->head < bed->n ? bed->cap - bed->head : bed->n;
-        h = us_hash_bytes(h, bed->ring + bed->head, 4 * (size_t)first);
-        h = us_hash_bytes(h, bed->ring, 4 * (size_t)(bed->n - first));
+        h = us_hash_bytes(h, patch->wait, 4 * (size_t)patch->n_wait);
+        uint32_t first = patch->cap - patch->head < patch->n ? patch->cap - patch->head : patch->n;
+        h = us_hash_bytes(h, patch->ring + patch->head, 4 * (size_t)first);
+        h = us_hash_bytes(h, patch->ring, 4 * (size_t)(patch->n - first));
     }
     return h;
 }
 
-static us_status move_bed(usi_deformable *to, const usi_deformable *from, const us_allocator *allocator) {
-    size_t length = save_bed(from, NULL), same;
+static us_status move_patch(usi_deformable *to, const usi_deformable *from, const us_allocator *allocator) {
+    size_t length = save_patch(from, NULL), same;
     char *bytes = usi_alloc(allocator, length, USI_ALIGN);
     if (!bytes) return US_ERR_MEMORY;
-    save_bed(from, bytes);
-    bool fits = check_bed(to, bytes, length, &same);
-    if (fits) load_bed(to, bytes);
+    save_patch(from, bytes);
+    bool fits = check_patch(to, bytes, length, &same);
+    if (fits) load_patch(to, bytes);
     usi_release(allocator, bytes, length, USI_ALIGN);
     return fits ? US_OK : US_ERR_LIMIT;
 }
 
-// The beds change places: the old world gets the untouched ones, and is given up. One with another bound goes
-// over as by a snapshot, and before the others, since that may fail.
+// The patches change places: the old world gets the untouched ones, and is given up. One with another bound
+// goes over as by a snapshot, and before the others, since that may fail.
 us_status usi_deformables_carry(us_sim *from, us_sim *to,
                                 bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t),
                                 us_error *err) {
-    const int32_t n = to->bed && from->bed ? to->model->n_deformable : 0;
+    const int32_t n = to->patch && from->patch ? to->model->n_deformable : 0;
     for (int32_t i = 0; i < 2 * n; i++) {
-        usi_deformable *fresh = &to->bed[i % n];
+        usi_deformable *fresh = &to->patch[i % n];
         for (int32_t k = 0; k < from->model->n_deformable; k++) {
-            usi_deformable *old = &from->bed[k];
-            const usi_deformable_row *a = &to->model->bed[i % n], *b = &from->model->bed[k];
+            usi_deformable *old = &from->patch[k];
+            const usi_deformable_row *a = &to->model->patch[i % n], *b = &from->model->patch[k];
             if (a->n_x != b->n_x || a->n_y != b->n_y || a->spacing != b->spacing || a->depth != b->depth)
                 continue;
             if (!is_same(to->model, a->geom, from->model, b->geom)) continue;
             bool is_as_large = old->max_tile == fresh->max_tile;
-            us_status status = i < n && !is_as_large ? move_bed(fresh, old, &to->allocator) : US_OK;
+            us_status status = i < n && !is_as_large ? move_patch(fresh, old, &to->allocator) : US_OK;
             if (status == US_ERR_LIMIT)
                 us_error_set(err, status, NULL, "leave bed-memory as large as it was",
                              "the ruts of a bed do not fit into its new bed-memory");
@@ -594,68 +599,68 @@ us_status usi_deformables_carry(us_sim *from, us_sim *to,
 
 int32_t us_sim_n_deformable(const us_sim *s) { return s ? s->model->n_deformable : 0; }
 
-static const usi_deformable *bed_at(const us_sim *s, int32_t i) {
-    return s && i >= 0 && i < s->model->n_deformable ? &s->bed[i] : NULL;
+static const usi_deformable *patch_at(const us_sim *s, int32_t i) {
+    return s && i >= 0 && i < s->model->n_deformable ? &s->patch[i] : NULL;
 }
 
 us_deformable_info us_sim_get_deformable(const us_sim *s, int32_t i) {
-    const usi_deformable *bed = bed_at(s, i);
-    if (!bed) return (us_deformable_info){.shape = -1};
-    const usi_geom *g = &s->model->geom[s->model->bed[i].geom];
+    const usi_deformable *patch = patch_at(s, i);
+    if (!patch) return (us_deformable_info){.shape = -1};
+    const usi_geom *g = &s->model->geom[s->model->patch[i].geom];
     return (us_deformable_info){.shape = g->shape,
-                                .n_x = bed->n_x,
-                                .n_y = bed->n_y,
-                                .spacing = bed->spacing,
+                                .n_x = patch->n_x,
+                                .n_y = patch->n_y,
+                                .spacing = patch->spacing,
                                 .X_WB = g->X_NG,
-                                .n_tile_x = bed->n_tile_x,
-                                .n_tile_y = n_tile_y(bed),
-                                .n_touched = (int32_t)bed->n_tile,
-                                .bytes = bed->n_tile * sizeof *bed->tile,
-                                .memory = (size_t)s->model->bed[i].memory,
-                                .digest = bed->digest,
-                                .n_active = bed->n + bed->n_lost,
-                                .lowest = USI_DEFORMABLE_UNIT * bed->lowest,
-                                .highest = USI_DEFORMABLE_UNIT * bed->highest};
+                                .n_tile_x = patch->n_tile_x,
+                                .n_tile_y = n_tile_y(patch),
+                                .n_touched = (int32_t)patch->n_tile,
+                                .bytes = patch->n_tile * sizeof *patch->tile,
+                                .memory = (size_t)s->model->patch[i].memory,
+                                .digest = patch->digest,
+                                .n_active = patch->n + patch->n_lost,
+                                .lowest = USI_DEFORMABLE_UNIT * patch->lowest,
+                                .highest = USI_DEFORMABLE_UNIT * patch->highest};
 }
 
-static bool has_tile(const usi_deformable *bed, int32_t u, int32_t v) {
-    return bed && u >= 0 && v >= 0 && u < bed->n_tile_x && v < n_tile_y(bed);
+static bool has_tile(const usi_deformable *patch, int32_t u, int32_t v) {
+    return patch && u >= 0 && v >= 0 && u < patch->n_tile_x && v < n_tile_y(patch);
 }
 
 // The number of a touched tile, from 1; 0: it is untouched, or not there.
-static uint32_t slot_of(const usi_deformable *bed, int32_t u, int32_t v) {
-    return has_tile(bed, u, v) ? bed->slot[(size_t)v * (size_t)bed->n_tile_x + (size_t)u] : 0;
+static uint32_t slot_of(const usi_deformable *patch, int32_t u, int32_t v) {
+    return has_tile(patch, u, v) ? patch->slot[(size_t)v * (size_t)patch->n_tile_x + (size_t)u] : 0;
 }
 
 uint32_t us_sim_get_deformable_version(const us_sim *s, int32_t i, int32_t u, int32_t v) {
-    const usi_deformable *bed = bed_at(s, i);
-    uint32_t slot = slot_of(bed, u, v);
-    return slot ? bed->spot[slot].version : 0;
+    const usi_deformable *patch = patch_at(s, i);
+    uint32_t slot = slot_of(patch, u, v);
+    return slot ? patch->spot[slot].version : 0;
 }
 
 int32_t us_sim_find_deformable_tile(const us_sim *s, int32_t i, int32_t u, int32_t v) {
-    return (int32_t)slot_of(bed_at(s, i), u, v) - 1;
+    return (int32_t)slot_of(patch_at(s, i), u, v) - 1;
 }
 
 us_status us_sim_get_deformable_touched(const us_sim *s, int32_t i, int32_t k, int32_t *out_u,
                                         int32_t *out_v) {
-    const usi_deformable *bed = bed_at(s, i);
-    if (!bed || k < 0 || k >= (int32_t)bed->n_tile || !out_u || !out_v) return US_ERR_ARG;
-    uint32_t place = bed->spot[k + 1].place;
-    *out_u = (int32_t)(place % (uint32_t)bed->n_tile_x);
-    *out_v = (int32_t)(place / (uint32_t)bed->n_tile_x);
+    const usi_deformable *patch = patch_at(s, i);
+    if (!patch || k < 0 || k >= (int32_t)patch->n_tile || !out_u || !out_v) return US_ERR_ARG;
+    uint32_t place = patch->spot[k + 1].place;
+    *out_u = (int32_t)(place % (uint32_t)patch->n_tile_x);
+    *out_v = (int32_t)(place / (uint32_t)patch->n_tile_x);
     return US_OK;
 }
 
 // Ground that is paged in is waited for.
 static us_status look_at_ground(const us_sim *s, int32_t i, tile t) {
-    const usi_geom *g = &s->model->geom[s->model->bed[i].geom];
+    const usi_geom *g = &s->model->geom[s->model->patch[i].geom];
     if (s->contacts->n_paged == 0) return US_OK;
-    const usi_deformable *bed = &s->bed[i];
+    const usi_deformable *patch = &s->patch[i];
     us_aabb all = {us_vec3_make(INFINITY, INFINITY, 0), us_vec3_make(-INFINITY, -INFINITY, 0)};
     for (int k = 0; k < 4; k++) {
-        us_vec3 p = us_pose_point(g->X_NG, us_vec3_make(column_x(bed, k & 1 ? t.x1 - 1 : t.x0),
-                                                        column_y(bed, k & 2 ? t.y1 - 1 : t.y0), 0));
+        us_vec3 p = us_pose_point(g->X_NG, us_vec3_make(column_x(patch, k & 1 ? t.x1 - 1 : t.x0),
+                                                        column_y(patch, k & 2 ? t.y1 - 1 : t.y0), 0));
         all.min = us_vec3_make(fmin(all.min.x, p.x), fmin(all.min.y, p.y), 0);
         all.max = us_vec3_make(fmax(all.max.x, p.x), fmax(all.max.y, p.y), 0);
     }
@@ -664,16 +669,16 @@ static us_status look_at_ground(const us_sim *s, int32_t i, tile t) {
 
 us_status us_sim_get_deformable_tile(const us_sim *s, int32_t i, int32_t u, int32_t v, float *out_height,
                                      float *out_change) {
-    const usi_deformable *bed = bed_at(s, i);
-    if (!has_tile(bed, u, v)) return US_ERR_ARG;
-    tile t = tile_of(bed, (size_t)v * (size_t)bed->n_tile_x + (size_t)u);
+    const usi_deformable *patch = patch_at(s, i);
+    if (!has_tile(patch, u, v)) return US_ERR_ARG;
+    tile t = tile_of(patch, (size_t)v * (size_t)patch->n_tile_x + (size_t)u);
     us_status status = out_height ? look_at_ground(s, i, t) : US_OK;
     for (int32_t y = t.y0, k = 0; y < t.y1 && !status; y++) {
         for (int32_t x = t.x0; x < t.x1; x++, k++) {
-            if (out_height) out_height[k] = (float)usi_deformable_height(bed, x, y);
+            if (out_height) out_height[k] = (float)usi_deformable_height(patch, x, y);
             if (out_change)
                 out_change[k] = (float)(USI_DEFORMABLE_UNIT *
-                                        usi_deformable_change(bed, usi_deformable_column(bed, x, y)));
+                                        usi_deformable_change(patch, usi_deformable_column(patch, x, y)));
         }
     }
     return status;

@@ -1,4 +1,4 @@
-// The ground of a bed as a GeoTIFF: band 1 its height, band 2 how it has changed.
+// The ground of a patch as a GeoTIFF: band 1 its height, band 2 how it has changed.
 //
 // Ground that came from a raster or a site lies where its source says, on Earth or elsewhere: the shape's
 // frame is the local frame of the source, moved to its origin. Other ground lies in the world, in plain
@@ -14,7 +14,7 @@ static const double MAX_COLUMNS = 2e9;
 
 typedef struct writing {
     const us_sim *sim;
-    int32_t bed;
+    int32_t patch;
     us_deformable_info info;
     int32_t x0, y0, x1, y1;  // columns; to and without the last
     int32_t v;               // the row of tiles that is here; -1: none yet
@@ -32,7 +32,7 @@ static us_status read_tiles(writing *w, int32_t v) {
     for (int32_t u = w->x0 / US_DEFORMABLE_TILE; u * US_DEFORMABLE_TILE < w->x1; u++) {
         int32_t x = u * US_DEFORMABLE_TILE, n_x = min_of(w->info.n_x - x, US_DEFORMABLE_TILE),
                 from = max_of(x, w->x0), to = min_of(x + n_x, w->x1);
-        us_status status = us_sim_get_deformable_tile(w->sim, w->bed, u, v, height, change);
+        us_status status = us_sim_get_deformable_tile(w->sim, w->patch, u, v, height, change);
         if (status) return status;
         for (int32_t j = 0; j < n_y; j++) {
             const size_t at = (size_t)j * wide + (size_t)(from - w->x0),
@@ -67,8 +67,8 @@ static bool find_changed(writing *w) {
     w->x1 = w->y1 = 0;
     for (int32_t k = 0; k < w->info.n_touched; k++) {
         int32_t u, v;
-        us_sim_get_deformable_touched(w->sim, w->bed, k, &u, &v);
-        if (us_sim_get_deformable_version(w->sim, w->bed, u, v) == 0) continue;
+        us_sim_get_deformable_touched(w->sim, w->patch, k, &u, &v);
+        if (us_sim_get_deformable_version(w->sim, w->patch, u, v) == 0) continue;
         w->x0 = min_of(w->x0, u * US_DEFORMABLE_TILE);
         w->x1 = max_of(w->x1, min_of((u + 1) * US_DEFORMABLE_TILE, w->info.n_x));
         w->y0 = min_of(w->y0, v * US_DEFORMABLE_TILE);
@@ -114,10 +114,10 @@ static us_status choose(writing *w, const us_shape_def *ground, us_pose X_GB, co
     return US_OK;
 }
 
-us_status us_sim_write_deformable(const us_sim *sim, int32_t bed, const us_shape_def *ground,
+us_status us_sim_write_deformable(const us_sim *sim, int32_t patch, const us_shape_def *ground,
                                   const double zone[4], const char *path, double out_zone[4], us_error *err) {
     static const char *const bands[] = {"height", "change"};
-    writing w = {.sim = sim, .bed = bed, .info = us_sim_get_deformable(sim, bed), .v = -1};
+    writing w = {.sim = sim, .patch = patch, .info = us_sim_get_deformable(sim, patch), .v = -1};
     if (w.info.shape < 0 || !ground || !path)
         return us_error_set(err, US_ERR_ARG, NULL, "give a bed, its ground and a file name",
                             "there is no such bed");

@@ -1,5 +1,166 @@
-// The two implicit one-stage integrators: semi-implicit Euler and midpoint.
+// Smooth motion: accelerations of trees that nothing touches, with what acts on their joints (src/actuate),
+// and the two implicit one-stage integrators, semi-implicit Euler and midpoint.
+//
+// Everything linear is implicit: a spring k and a damper c that act on a step's later state give the same
+// accelerations as explicit ones plus (spring k + theta span c) on the diagonal of the mass matrix, which
+// costs nothing and is stable for any k and c. A row with bounds is tried as linear first; where its torque
+// comes out beyond a bound it is held there and the step is solved again, until the set of held rows stays
+// the same. The guess of the acceleration (that of the last step) picks the set well enough that one solution
+// is the rule.
+#include <string.h>
+
 #include "sim/sim.h"
+
+enum { MAX_TRIES = 6 };  // an arm that swings into three limits at once needs three
+
+static int bound_of(const usi_joint_row *r, double torque) {
+    return torque < r->low ? -1 : torque > r->high ? 1 : 0;
+}
+
+// What a unit of acceleration takes from a row; theta weighs the damper.
+static double slope(const usi_joint_row *r, const usi_scheme *scheme, double theta) {
+    return r->kp * scheme->spring + r->kd * theta * scheme->span;
+}
+
+// The commanded torques and no rows yet, in d->tau.
+static void start_torques(us_sim *s, const us_command *command) {
+    const us_model *m = s->model;
+    memset(s->dyn->tau, 0, (size_t)m->n_pad * sizeof(double));
+    if (command && command->torque) memcpy(s->dyn->tau, command->torque, (size_t)m->n_node * sizeof(double));
+}
+
+// No rows yet in d->tau, d->diag, d->damp.
+static void start_terms(us_sim *s, const us_command *command) {
+    const us_model *m = s->model;
+    start_torques(s, command);
+    memset(s->dyn->damp, 0, (size_t)m->n_pad * sizeof(double));
+    memcpy(s->dyn->diag, m->armature, (size_t)m->n_node * sizeof(double));
+}
+
+// A row on a bound is a torque, others are linear too.
+static inline void add_row(us_sim *s, const usi_scheme *scheme, int32_t k) {
+    const usi_joint_row *r = &s->row[k];
+    us_dyn *d = s->dyn;
+    if (s->bound[k] != 0) {
+        d->tau[r->v] += s->bound[k] < 0 ? r->low : r->high;
+        return;
+    }
+    d->tau[r->v] += s->torque[k];
+    d->diag[r->v] += scheme->spring * r->kp;
+    d->damp[r->v] += scheme->span * r->kd;
+}
+
+// Each row's torque without acceleration, and the first guess of which bounds act; springs have none.
+static void prepare(us_sim *s, const usi_scheme *scheme, const double *v, const double *a) {
+    const us_model *m = s->model;
+    for (int32_t t = 0; t < m->n_actuated; t++) {
+        if (usi_is_touched(s, m->actuated[t].tree)) continue;
+        for (int32_t k = s->row_start[t]; k < s->row_start[t + 1]; k++) {
+            const usi_joint_row *r = &s->row[k];
+            s->torque[k] = r->torque - (r->kp * scheme->lead + r->kd) * v[r->v];
+            s->bound[k] = r->kind == USI_LAW_SPRING
+                              ? 0
+                              : (int8_t)bound_of(r, s->torque[k] - slope(r, scheme, 0.5) * a[r->v]);
+            add_row(s, scheme, k);
+        }
+    }
+}
+
+static void assemble(us_sim *s, const usi_scheme *scheme) {
+    const us_model *m = s->model;
+    for (int32_t t = 0; t < m->n_actuated; t++) {
+        if (usi_is_touched(s, m->actuated[t].tree)) continue;
+        for (int32_t k = s->row_start[t]; k < s->row_start[t + 1]; k++)
+            add_row(s, scheme, k);
+    }
+}
+
+// Compares a row's torque with its bounds. Returns whether it is on another one than before.
+static bool check_row(us_sim *s, const usi_scheme *scheme, int32_t k, const double *a) {
+    const usi_joint_row *r = &s->row[k];
+    const us_dyn *d = s->dyn;
+    // The weight that the damper has in the last solution, or would have if it joined.
+    double joining = s->bound[k] ? scheme->span * r->kd : 0;
+    double theta = usi_damping_weight(d->pivot[r->v], d->damp[r->v] + joining);
+    double torque = s->torque[k] - slope(r, scheme, theta) * a[r->v];
+    int bound = bound_of(r, torque);
+    // From one bound to the other a row passes through no bound at all: a joint that sticks would be missed
+    // otherwise.
+    if (bound == -s->bound[k]) bound = 0;
+    bool has_changed = bound != s->bound[k];
+    s->bound[k] = (int8_t)bound;
+    if (r->drive >= 0) s->next.drive_effort[r->drive] = bound < 0 ? r->low : bound > 0 ? r->high : torque;
+    return has_changed;
+}
+
+static bool check(us_sim *s, const usi_scheme *scheme, const double *a) {
+    const us_model *m = s->model;
+    bool has_changed = false;
+    for (int32_t t = 0; t < m->n_actuated; t++) {
+        if (usi_is_touched(s, m->actuated[t].tree)) continue;
+        for (int32_t k = s->row_start[t]; k < s->row_start[t + 1]; k++) {
+            if (s->row[k].kind != USI_LAW_SPRING) has_changed |= check_row(s, scheme, k, a);
+        }
+    }
+    return has_changed;
+}
+
+bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, const double *q,
+                    const double *v, const us_command *command, double *out_a) {
+    const us_model *m = s->model;
+    us_dyn *d = s->dyn;
+    const us_wrench *wrench = command ? command->wrench : NULL;
+    if (m->n_actuated == 0 || s->row_start[m->n_actuated] == 0) {
+        if (pass->is_first) memset(d->tau, 0, (size_t)m->n_pad * sizeof(double));
+        usi_joint_terms plain = {command && command->torque ? command->torque : d->tau, NULL, NULL,
+                                 scheme->closes_position};
+        return pass->is_first ? usi_forward(d, q, v, &plain, wrench, out_a)
+                              : usi_forward_again(d, q, v, &plain, wrench, out_a);
+    }
+    const usi_joint_terms terms = {d->tau, d->diag, d->damp, scheme->closes_position};
+    if (pass->is_first) {
+        start_terms(s, command);
+        prepare(s, scheme, s->now.v, out_a);
+    }
+    for (int tries = 0;; tries++) {
+        bool is_again = !pass->is_first && tries == 0;
+        if (!(is_again ? usi_forward_again : usi_forward)(d, q, v, &terms, wrench, out_a)) return false;
+        if (!pass->is_last || !check(s, scheme, out_a) || tries == MAX_TRIES) return true;
+        start_terms(s, command);
+        assemble(s, scheme);
+    }
+}
+
+bool usi_accelerate_first(us_sim *s, double *out_a) {
+    const double h = s->model->step;
+    const usi_scheme scheme = {h, h * h, h, false};
+    usi_make_joint_rows(s);
+    memset(out_a, 0, (size_t)s->model->n_pad * sizeof(double));
+    return usi_accelerate(s, &scheme, &(usi_pass){true, true}, s->now.q, s->now.v, NULL, out_a);
+}
+
+bool usi_accelerate_explicit(us_sim *s, const double *q, const double *v, const us_command *command,
+                             double *out_a) {
+    const us_model *m = s->model;
+    us_dyn *d = s->dyn;
+    const double *q0 = s->now.q;
+    start_torques(s, command);
+    for (int32_t t = 0; t < m->n_actuated; t++) {
+        if (usi_is_touched(s, m->actuated[t].tree)) continue;
+        for (int32_t k = s->row_start[t]; k < s->row_start[t + 1]; k++) {
+            const usi_joint_row *r = &s->row[k];
+            double torque = r->torque - r->kd * v[r->v];
+            if (r->kp != 0) torque -= r->kp * (q[r->q] - q0[r->q]);
+            torque = usi_row_clamp(r, torque);
+            d->tau[r->v] += torque;
+            if (r->drive >= 0) s->next.drive_effort[r->drive] = torque;
+        }
+    }
+    usi_joint_terms terms = {d->tau, NULL, NULL, false};
+    return usi_forward(d, q, v, &terms, command ? command->wrench : NULL, out_a);
+}
+
+// ---------------------------------------------------------------- integrators
 
 // Semi-implicit Euler: v' = v + h a(q, v), q' = q (+) h v'. First order; what the other engines do.
 // Loops: a keeps the new positions closed, K a = -1/2 dK/dt v, and the projection then turns v' along the

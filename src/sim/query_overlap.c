@@ -11,42 +11,42 @@ static bool boxes_meet(const us_aabb *a, const us_aabb *b) {
            a->min.z <= b->max.z && b->min.z <= a->max.z;
 }
 
-// The columns of a bed that a box, in the ground's frame, reaches.
+// The columns of a patch that a box, in the ground's frame, reaches.
 typedef struct column_range {
     int32_t x0, y0, x1, y1;
 } column_range;
 
 static int32_t clamp(double x, int32_t n) { return x < 0 ? 0 : x > n - 1 ? n - 1 : (int32_t)x; }
 
-static column_range columns_under(const usi_deformable *bed, const us_aabb *box) {
-    const double half_x = 0.5 * (bed->n_x - 1), half_y = 0.5 * (bed->n_y - 1);
-    return (column_range){clamp(floor(box->min.x / bed->spacing + half_x), bed->n_x),
-                          clamp(floor(box->min.y / bed->spacing + half_y), bed->n_y),
-                          clamp(ceil(box->max.x / bed->spacing + half_x), bed->n_x),
-                          clamp(ceil(box->max.y / bed->spacing + half_y), bed->n_y)};
+static column_range columns_under(const usi_deformable *patch, const us_aabb *box) {
+    const double half_x = 0.5 * (patch->n_x - 1), half_y = 0.5 * (patch->n_y - 1);
+    return (column_range){clamp(floor(box->min.x / patch->spacing + half_x), patch->n_x),
+                          clamp(floor(box->min.y / patch->spacing + half_y), patch->n_y),
+                          clamp(ceil(box->max.x / patch->spacing + half_x), patch->n_x),
+                          clamp(ceil(box->max.y / patch->spacing + half_y), patch->n_y)};
 }
 
-static bool has_changed(const usi_deformable *bed, column_range c) {
+static bool has_changed(const usi_deformable *patch, column_range c) {
     for (int32_t v = c.y0 >> 6; v <= c.y1 >> 6; v++) {
         for (int32_t u = c.x0 >> 6; u <= c.x1 >> 6; u++) {
-            if (bed->slot[(size_t)v * (size_t)bed->n_tile_x + (size_t)u] != 0) return true;
+            if (patch->slot[(size_t)v * (size_t)patch->n_tile_x + (size_t)u] != 0) return true;
         }
     }
     return false;
 }
 
 // Whether a shape reaches into one of the columns: boxes from below the shape up to the column's height.
-static us_status meets_columns(const usi_geom *ground, const usi_deformable *bed, column_range c,
+static us_status meets_columns(const usi_geom *ground, const usi_deformable *patch, column_range c,
                                const us_geom *geom, us_pose X_TG, const us_aabb *box, bool *out_is_met) {
     *out_is_met = false;
     for (int32_t y = c.y0; y <= c.y1; y++) {
         for (int32_t x = c.x0; x <= c.x1; x++) {
-            us_vec3 p = us_vec3_make((x - 0.5 * (bed->n_x - 1)) * bed->spacing,
-                                     (y - 0.5 * (bed->n_y - 1)) * bed->spacing, 0);
-            double top = usi_surface_at(ground, bed, p.x, p.y), bottom = box->min.z - 1;
+            us_vec3 p = us_vec3_make((x - 0.5 * (patch->n_x - 1)) * patch->spacing,
+                                     (y - 0.5 * (patch->n_y - 1)) * patch->spacing, 0);
+            double top = usi_surface_at(ground, patch, p.x, p.y), bottom = box->min.z - 1;
             if (top < box->min.z) continue;
             us_geom column = {.kind = US_GEOM_BOX,
-                              .size = {0.5 * bed->spacing, 0.5 * bed->spacing, 0.5 * (top - bottom)}};
+                              .size = {0.5 * patch->spacing, 0.5 * patch->spacing, 0.5 * (top - bottom)}};
             p.z = 0.5 * (top + bottom);
             us_gap gap;
             us_status status = us_geom_distance(geom, X_TG, &column, (us_pose){us_quat_identity(), p}, &gap);
@@ -79,15 +79,15 @@ static us_status meets_paged(const usi_geom *ground, us_pose X_WT, const us_geom
 static us_status meets(const us_sim *s, int32_t i, const us_geom *geom, us_pose X_WG, bool *out_is_met) {
     const usi_geom *g = &s->model->geom[i];
     const us_pose X_WT = usi_shape_pose(s, i);
-    const usi_deformable *bed = usi_shape_bed(s, i);
+    const usi_deformable *patch = usi_shape_patch(s, i);
     *out_is_met = false;
-    if (bed) {
+    if (patch) {
         us_pose X_TG = us_pose_mul(us_pose_inverse(X_WT), X_WG);
         us_aabb box = us_geom_box(geom, X_TG);
         bool has_end = isfinite(box.min.x + box.min.y + box.min.z + box.max.x + box.max.y);
         column_range c = {0, 0, 0, 0};
-        if (has_end) c = columns_under(bed, &box);
-        if (has_end && has_changed(bed, c)) return meets_columns(g, bed, c, geom, X_TG, &box, out_is_met);
+        if (has_end) c = columns_under(patch, &box);
+        if (has_end && has_changed(patch, c)) return meets_columns(g, patch, c, geom, X_TG, &box, out_is_met);
     }
     if (g->geom.kind == US_GEOM_HEIGHT_FIELD && g->geom.field->pager)
         return meets_paged(g, X_WT, geom, X_WG, out_is_met);

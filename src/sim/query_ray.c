@@ -1,7 +1,7 @@
 // Rays into a world: every shape whose box a ray crosses is asked, and the nearest answer counts.
 //
-// Ground with a bed of soil is cast in pieces: over tiles of the bed in which nothing has happened the ray
-// meets the height field as it was written; over the others the surface is sampled at a quarter of the
+// Ground with a patch of soil is cast in pieces: over tiles of the patch in which nothing has happened the
+// ray meets the height field as it was written; over the others the surface is sampled at a quarter of the
 // columns' distance, and where the ray goes under it the place is found by bisection.
 //
 // Ground that is paged in is asked for along the ray, a stretch at a time, and no further than the first hit.
@@ -40,22 +40,22 @@ static us_vec3 point_at(us_vec3 o, us_vec3 d, double t) { return us_vec3_add(o, 
 
 // ---------------------------------------------------------------- deformed ground
 
-// A height field with a bed, and a ray in its frame.
+// A height field with a patch, and a ray in its frame.
 typedef struct deformed {
     const usi_geom *g;
-    const usi_deformable *bed;
+    const usi_deformable *patch;
     us_vec3 o, d;
 } deformed;
 
 static double height_over(const deformed *x, double t) {
     us_vec3 p = point_at(x->o, x->d, t);
-    return p.z - usi_surface_at(x->g, x->bed, p.x, p.y);
+    return p.z - usi_surface_at(x->g, x->patch, p.x, p.y);
 }
 
 // The first place in a segment at which the ray is not above the surface.
 static us_ray_hit sample(const deformed *x, segment s) {
     const us_ray_hit miss = {INFINITY, {0, 0, 0}};
-    const double across = hypot(x->d.x, x->d.y), apart = 0.25 * x->bed->spacing;
+    const double across = hypot(x->d.x, x->d.y), apart = 0.25 * x->patch->spacing;
     // A steep ray is over one place, where the surface is the same all along: its ends say all.
     const double wanted = across > 0 ? ceil(across * (s.to - s.from) / apart) : 1;
     // A segment lies within one tile: it has some hundreds of samples.
@@ -81,10 +81,10 @@ static us_ray_hit sample(const deformed *x, segment s) {
         before = after;
     }
     us_vec3 p = point_at(x->o, x->d, before);
-    double gx = usi_surface_at(x->g, x->bed, p.x + 0.5 * apart, p.y) -
-                usi_surface_at(x->g, x->bed, p.x - 0.5 * apart, p.y),
-           gy = usi_surface_at(x->g, x->bed, p.x, p.y + 0.5 * apart) -
-                usi_surface_at(x->g, x->bed, p.x, p.y - 0.5 * apart);
+    double gx = usi_surface_at(x->g, x->patch, p.x + 0.5 * apart, p.y) -
+                usi_surface_at(x->g, x->patch, p.x - 0.5 * apart, p.y),
+           gy = usi_surface_at(x->g, x->patch, p.x, p.y + 0.5 * apart) -
+                usi_surface_at(x->g, x->patch, p.x, p.y - 0.5 * apart);
     us_vec3 normal = us_vec3_make(-gx / apart, -gy / apart, 1);
     return (us_ray_hit){before, us_vec3_scale(1 / us_vec3_norm(normal), normal)};
 }
@@ -93,11 +93,11 @@ static int32_t clamp(double x, int32_t n) { return x < 0 ? 0 : x > n - 1 ? n - 1
 
 // Whether the surface between the columns of a tile is as it was: so are those of the next ones, from which
 // it goes on.
-static bool is_untouched(const usi_deformable *bed, int32_t u, int32_t v) {
-    const int32_t n_u = bed->n_tile_x, n_v = (bed->n_y + USI_DEFORMABLE_TILE - 1) / USI_DEFORMABLE_TILE;
+static bool is_untouched(const usi_deformable *patch, int32_t u, int32_t v) {
+    const int32_t n_u = patch->n_tile_x, n_v = (patch->n_y + USI_DEFORMABLE_TILE - 1) / USI_DEFORMABLE_TILE;
     for (int k = 0; k < 4; k++) {
         int32_t i = u + (k & 1), j = v + (k >> 1);
-        if (i < n_u && j < n_v && bed->slot[(size_t)j * (size_t)n_u + (size_t)i] != 0) return false;
+        if (i < n_u && j < n_v && patch->slot[(size_t)j * (size_t)n_u + (size_t)i] != 0) return false;
     }
     return true;
 }
@@ -107,13 +107,13 @@ static us_ray_hit cast_deformed(const deformed *x, double range) {
     const us_geom *geom = &x->g->geom;
     const us_height_field *f = geom->field;
     const double half_x = 0.5 * (f->n_x - 1) * f->dx, half_y = 0.5 * (f->n_y - 1) * f->dy;
-    const usi_deformable *bed = x->bed;
-    const double tile = (double)USI_DEFORMABLE_TILE * bed->spacing;
+    const usi_deformable *patch = x->patch;
+    const double tile = (double)USI_DEFORMABLE_TILE * patch->spacing;
     segment s = clip_slab((segment){0, range}, x->o.x, x->d.x, -half_x, half_x);
     s = clip_slab(s, x->o.y, x->d.y, -half_y, half_y);
     // Above all of it there is nothing to be met; far below it all is solid.
     us_aabb box = us_geom_box(geom, us_pose_identity());
-    s = clip_slab(s, x->o.z, x->d.z, -INFINITY, box.max.z + bed->depth);
+    s = clip_slab(s, x->o.z, x->d.z, -INFINITY, box.max.z + patch->depth);
     if (is_empty(s)) return miss;
     // A ray that begins inside, or that meets the wall around the field.
     if (height_over(x, s.from) <= 0) {
@@ -123,25 +123,25 @@ static us_ray_hit cast_deformed(const deformed *x, double range) {
         if (s.from > 0 && to_y < to_x) normal = us_vec3_make(0, p.y > 0 ? 1 : -1, 0);
         return (us_ray_hit){s.from, normal};
     }
-    if (x->d.z < 0) s.to = fmin(s.to, fmax(s.from, (box.min.z - bed->depth - 1 - x->o.z) / x->d.z));
+    if (x->d.z < 0) s.to = fmin(s.to, fmax(s.from, (box.min.z - patch->depth - 1 - x->o.z) / x->d.z));
     if (!isfinite(s.to)) return miss;
-    // Tile after tile; the columns of the first one begin half the bed to the left of the middle.
-    const double x0 = -0.5 * (bed->n_x - 1) * bed->spacing, y0 = -0.5 * (bed->n_y - 1) * bed->spacing;
-    const int32_t n_v = (bed->n_y + USI_DEFORMABLE_TILE - 1) / USI_DEFORMABLE_TILE;
+    // Tile after tile; the columns of the first one begin half the patch to the left of the middle.
+    const double x0 = -0.5 * (patch->n_x - 1) * patch->spacing, y0 = -0.5 * (patch->n_y - 1) * patch->spacing;
+    const int32_t n_v = (patch->n_y + USI_DEFORMABLE_TILE - 1) / USI_DEFORMABLE_TILE;
     us_vec3 p = point_at(x->o, x->d, s.from);
-    int32_t u = clamp((p.x - x0) / tile, bed->n_tile_x), v = clamp((p.y - y0) / tile, n_v);
+    int32_t u = clamp((p.x - x0) / tile, patch->n_tile_x), v = clamp((p.y - y0) / tile, n_v);
     for (double t = s.from;;) {
         double end_u = x->d.x > 0 ? x0 + (u + 1) * tile : x0 + u * tile,
                end_v = x->d.y > 0 ? y0 + (v + 1) * tile : y0 + v * tile;
         double to_u = x->d.x != 0 ? (end_u - x->o.x) / x->d.x : INFINITY,
                to_v = x->d.y != 0 ? (end_v - x->o.y) / x->d.y : INFINITY;
-        bool is_last_u = x->d.x > 0 ? u == bed->n_tile_x - 1 : u == 0,
+        bool is_last_u = x->d.x > 0 ? u == patch->n_tile_x - 1 : u == 0,
              is_last_v = x->d.y > 0 ? v == n_v - 1 : v == 0;
         if (is_last_u) to_u = INFINITY;
         if (is_last_v) to_v = INFINITY;
         double leave = fmax(t, fmin(s.to, fmin(to_u, to_v)));
         us_ray_hit hit;
-        if (is_untouched(bed, u, v)) {
+        if (is_untouched(patch, u, v)) {
             hit = us_geom_ray(geom, us_pose_identity(), point_at(x->o, x->d, t), x->d, leave - t);
             hit.range += t;
         } else {
@@ -161,10 +161,10 @@ static us_ray_hit cast_deformed(const deformed *x, double range) {
 static us_ray_hit cast_shape(const us_sim *s, int32_t geom, us_pose X_WG, us_vec3 o, us_vec3 d,
                              double range) {
     const usi_geom *g = &s->model->geom[geom];
-    const usi_deformable *bed = usi_shape_bed(s, geom);
-    if (!bed) return us_geom_ray(&g->geom, X_WG, o, d, range);
+    const usi_deformable *patch = usi_shape_patch(s, geom);
+    if (!patch) return us_geom_ray(&g->geom, X_WG, o, d, range);
     us_pose X_GW = us_pose_inverse(X_WG);
-    deformed x = {g, bed, us_pose_point(X_GW, o), us_quat_rotate(X_GW.q, d)};
+    deformed x = {g, patch, us_pose_point(X_GW, o), us_quat_rotate(X_GW.q, d)};
     us_ray_hit hit = cast_deformed(&x, range);
     hit.normal = us_quat_rotate(X_WG.q, hit.normal);
     return hit;
@@ -227,7 +227,7 @@ us_status us_sim_cast_rays(const us_sim *s, int32_t n, const us_vec3 *origins, c
                 us_aabb high = {{box.min.x, box.min.y, -INFINITY}, {box.max.x, box.max.y, INFINITY}};
                 part = clip_box(part, o, d, &high);
                 if (d.z != 0) {
-                    double depth = g->bed >= 0 ? m->bed[g->bed].depth : 0;
+                    double depth = g->patch >= 0 ? m->patch[g->patch].depth : 0;
                     part = clip_slab(part, o.z, d.z, box.min.z - depth - STRETCH, box.max.z + depth);
                 }
             }

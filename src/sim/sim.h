@@ -118,17 +118,17 @@ struct us_sim {
 #define SCRATCH_FIELD(type, name, count, unit, about) type *name;
     USI_SCRATCH_FIELDS(SCRATCH_FIELD)
 #undef SCRATCH_FIELD
-    struct usi_deformable *bed;  // of the model's beds: state, changed in place when a step is good
-    bool is_trial;               // steps leave no print: settle.c
-    uint8_t *ghost;              // n_tree of usi_ghost; NULL: all trees are our own
-    bool *pushed;                // n_tree, with it: see usi_contacts
-    us_plugin *part;             // n_part
+    struct usi_deformable *patch;  // of the model's patches: state, changed in place when a step is good
+    bool is_trial;                 // steps leave no print: settle.c
+    uint8_t *ghost;                // n_tree of usi_ghost; NULL: all trees are our own
+    bool *pushed;                  // n_tree, with it: see usi_contacts
+    us_plugin *part;               // n_part
     int32_t n_part;
     size_t n_plugin_byte;
     bool back_buffer_is_one_step_old;  // next's states of plug-ins are those that now's came from, one step
                                        // ago: us_plugin.carry
     bool is_stepping;                  // plug-ins run: inputs go to next
-    int32_t n_friction_row;  // of dry friction among the rows of the step
+    int32_t n_friction_row;            // of dry friction among the rows of the step
     bool has_last_step;        // next and the scratch are as the last step left them: query_reaction.c
     bool has_wrench;           // the step had wrenches: `wrench`
     us_contact_event *event;   // 2 max_contact; NULL: no shape can collide
@@ -151,9 +151,9 @@ us_status usi_sim_apply_input(us_sim *s, const usi_input *input);
 const char *usi_input_name(usi_input_kind kind);
 bool usi_input_find(const char *name, usi_input_kind *out_kind);
 
-// deformable_ground.c: beds of soil. Memory for them; all untouched; after a good step what stood in them;
+// deformable_ground.c: patches of soil. Memory for them; all untouched; after a good step what stood in them;
 // what a snapshot has of them (`to` NULL: the length alone) and back (false: it does not fit, and nothing has
-// changed); and the beds of another sim over the same ground.
+// changed); and the patches of another sim over the same ground.
 us_status usi_deformables_create(us_sim *s);
 void usi_deformables_destroy(us_sim *s);
 void usi_deformables_clear(us_sim *s);

@@ -27,10 +27,10 @@ static inline bool usi_shape_is_seen(const us_model *m, int32_t geom, const us_q
     return !(f->except_object && node >= 0 && g->node >= 0 && g->tree == m->node[node].tree);
 }
 
-// The bed of soil on a shape; NULL: it keeps its form.
-static inline const usi_deformable *usi_shape_bed(const us_sim *s, int32_t geom) {
-    const int32_t bed = s->model->geom[geom].bed;
-    return bed >= 0 && s->bed ? &s->bed[bed] : NULL;
+// The patch of soil on a shape; NULL: it keeps its form.
+static inline const usi_deformable *usi_shape_patch(const us_sim *s, int32_t geom) {
+    const int32_t patch = s->model->geom[geom].patch;
+    return patch >= 0 && s->patch ? &s->patch[patch] : NULL;
 }
 
 #endif

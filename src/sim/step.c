@@ -166,7 +166,7 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
     lap(&watch, US_STAGE_COMMIT);
 
     // Reads: now, what was in soil. Writes: deformable ground.
-    if (!status && s->bed && !s->is_trial) usi_deformables_step(s);
+    if (!status && s->patch && !s->is_trial) usi_deformables_step(s);
     lap(&watch, US_STAGE_MORPH);
 
     // Reads: now. Writes: its sensors and their readings, over which drives close their loops in the next

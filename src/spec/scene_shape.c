@@ -331,9 +331,9 @@ us_status usi_scene_contact(usi_reader *r, const xmlNode *node, us_shape_def *s)
     usi_look look = usi_look_at(node);
     us_status status = usi_scene_material(r, node, "surface", &s->surface);
     if (!status) status = usi_look_positive(r, &look, "margin", USI_LENGTH, false, &s->margin);
-    if (!status) status = usi_look_positive(r, &look, "bed", USI_LENGTH, false, &s->bed_spacing);
-    if (!status) status = usi_look_positive(r, &look, "bed-depth", USI_LENGTH, true, &s->bed_depth);
-    if (!status) status = usi_look_positive(r, &look, "bed-memory", USI_BYTES, true, &s->bed_memory);
+    if (!status) status = usi_look_positive(r, &look, "bed", USI_LENGTH, false, &s->patch_spacing);
+    if (!status) status = usi_look_positive(r, &look, "bed-depth", USI_LENGTH, true, &s->patch_depth);
+    if (!status) status = usi_look_positive(r, &look, "bed-memory", USI_BYTES, true, &s->patch_memory);
     if (!status) status = usi_look_positive(r, &look, "part-error", USI_LENGTH, false, &s->part_error);
     if (!status) status = usi_scene_bits(r, node, "group", &s->group);
     if (!status) status = usi_scene_bits(r, node, "mask", &s->mask);

@@ -71,8 +71,8 @@ us_shape_def us_shape_def_default(us_shape_kind kind) {
     d.size[0] = d.size[1] = d.size[2] = 1;
     d.group = 1;
     d.mask = UINT32_MAX;
-    d.bed_depth = 0.5;
-    d.bed_memory = 1e9;
+    d.patch_depth = 0.5;
+    d.patch_memory = 1e9;
     d.memory = 200e6;
     return d;
 }

@@ -82,14 +82,14 @@ us_status usi_shadow_check(const us_shadow_def *def, us_error *err) {
         return us_error_set(err, US_ERR_VALUE, NULL, "Give 0 s to 0.5 s.", "invalid tolerance in time %g s",
                             def->time);
     if (!(def->diverged > 0 && def->diverged <= def->degraded && def->degraded <= back_to_ok))
-        return us_error_set(err, US_ERR_VALUE, NULL, "Give 0 < parted <= doubtful <= 0.8.",
-                            "invalid confidences: %g for parted, %g for doubtful", def->diverged,
+        return us_error_set(err, US_ERR_VALUE, NULL, "Give 0 < diverged <= degraded <= 0.8.",
+                            "invalid confidences: %g for diverged, %g for degraded", def->diverged,
                             def->degraded);
     return US_OK;
 }
 
 const char *us_shadow_state_name(us_shadow_state state) {
-    static const char *const names[] = {"off", "ok", "doubtful", "parted"};
+    static const char *const names[] = {"off", "ok", "degraded", "diverged"};
     return (unsigned)state <= (unsigned)US_SHADOW_DIVERGED ? names[state] : "";
 }
 

@@ -78,7 +78,7 @@ size_t usi_shadow_encode_event(const usi_shadow *s, const char *robot, int64_t n
                                size_t cap) {
     char name[USI_RESIDUAL_NAME];
     double first = s->n_deviation > 0 ? s->deviations[0].time : s->event_time;
-    size_t n = add(out, cap, 0, "{\"robot\":\"%s\",\"event\":\"parted\",\"time\":%.3f,\"told\":%.3f", robot,
+    size_t n = add(out, cap, 0, "{\"robot\":\"%s\",\"event\":\"diverged\",\"time\":%.3f,\"told\":%.3f", robot,
                    wall_of(s, first, now, wall), wall_of(s, s->event_time, now, wall));
     for (int32_t i = 0; i < s->n_deviation; i++) {
         const usi_deviation *deviation = &s->deviations[i];
@@ -95,7 +95,7 @@ size_t usi_shadow_encode_event(const usi_shadow *s, const char *robot, int64_t n
 
 void usi_shadow_format_event(const usi_shadow *s, int32_t from, char *out, size_t cap) {
     char name[USI_RESIDUAL_NAME];
-    size_t n = add(out, cap, 0, from == 0 ? "parted:" : "");
+    size_t n = add(out, cap, 0, from == 0 ? "diverged:" : "");
     for (int32_t i = from; i < s->n_deviation; i++) {
         const usi_deviation *deviation = &s->deviations[i];
         name_of(s, deviation->residual, name);

@@ -187,21 +187,21 @@ bool usi_text_pairs(usi_bytes *out, const usi_view_frame *frame) {
     return end(&j);
 }
 
-bool usi_text_deformables(usi_bytes *out, uint32_t revision, int32_t n, const us_deformable_info *beds) {
+bool usi_text_deformables(usi_bytes *out, uint32_t revision, int32_t n, const us_deformable_info *patches) {
     usi_json j = begin(out, "beds");
     usi_json_integer(&j, "epoch", revision);
     usi_json_begin(&j, "beds", '[');
     for (int32_t i = 0; i < n; i++) {
-        const us_deformable_info *bed = &beds[i];
-        const us_quat q = bed->X_WB.q;
+        const us_deformable_info *patch = &patches[i];
+        const us_quat q = patch->X_WB.q;
         char path[64];
         snprintf(path, sizeof path, "/api/asset/%u/bed/%d", (unsigned)revision, (int)i);
         usi_json_begin(&j, NULL, '{');
-        usi_json_integer(&j, "shape", bed->shape);
-        usi_json_integer(&j, "nx", bed->n_x);
-        usi_json_integer(&j, "ny", bed->n_y);
-        usi_json_number(&j, "spacing", bed->spacing);
-        usi_json_vector(&j, "p", bed->X_WB.p);
+        usi_json_integer(&j, "shape", patch->shape);
+        usi_json_integer(&j, "nx", patch->n_x);
+        usi_json_integer(&j, "ny", patch->n_y);
+        usi_json_number(&j, "spacing", patch->spacing);
+        usi_json_vector(&j, "p", patch->X_WB.p);
         usi_json_numbers(&j, "q", (const double[4]){q.w, q.x, q.y, q.z}, 4);
         usi_json_text(&j, "tiles", path);
         usi_json_end(&j, '}');

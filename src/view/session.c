@@ -296,18 +296,18 @@ static bool send_watching(usi_session *s, const usi_view_frame *p) {
     return true;
 }
 
-// The beds of its revision, and then tiles of them that it has not got as they are: ten times a second, and
-// only to one who has read all before.
+// The patches of its revision, and then tiles of them that it has not got as they are: ten times a second,
+// and only to one who has read all before.
 static bool send_ruts(usi_session *s, const usi_view_frame *p, double now) {
     us_view *view = s->view;
     const uint32_t revision = p->revision->number;
-    if (s->beds != revision) {
-        us_deformable_info beds[USI_RUTS_DEFORMABLES];
+    if (s->patches != revision) {
+        us_deformable_info patches[USI_RUTS_DEFORMABLES];
         int32_t n;
-        if (!usi_ruts_get_deformables(&view->ruts, revision, &n, beds)) return true;
-        if (!usi_text_deformables(&view->buffer, revision, n, beds) || !send_text(s, &view->buffer))
+        if (!usi_ruts_get_deformables(&view->ruts, revision, &n, patches)) return true;
+        if (!usi_text_deformables(&view->buffer, revision, n, patches) || !send_text(s, &view->buffer))
             return false;
-        s->beds = revision;
+        s->patches = revision;
         s->rut = 0;
     }
     if (s->hz <= 0 || now < s->rut_due || usi_web_backlog(s->client) > 0) return true;

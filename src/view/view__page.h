@@ -163,7 +163,7 @@ typedef struct usi_session {
     uint32_t revision;
     int64_t tick;
     uint64_t jump, frame, status, pairs, log, topics;  // 0: none yet
-    uint32_t beds;                                     // the revision whose beds it was told
+    uint32_t patches;                                  // the revision whose patches it was told
     uint64_t rut;                                      // the newest that it has
     double rut_due;                                    // s, monotonic
     bool is_watching_sent;
@@ -284,7 +284,7 @@ bool usi_text_reply(usi_bytes *out, int64_t id, bool is_ok, const char *text);
 bool usi_text_error(usi_bytes *out, const char *text);
 bool usi_text_status(usi_bytes *out, const us_view *view, const usi_page_status *status);
 bool usi_text_pairs(usi_bytes *out, const usi_view_frame *frame);
-bool usi_text_deformables(usi_bytes *out, uint32_t revision, int32_t n, const us_deformable_info *beds);
+bool usi_text_deformables(usi_bytes *out, uint32_t revision, int32_t n, const us_deformable_info *patches);
 bool usi_text_log(usi_bytes *out, us_view *view, uint64_t from, uint64_t *out_to);  // takes the lock
 bool usi_text_topics(usi_bytes *out, us_view *view, double elapsed);                // and reckons their rates
 bool usi_text_watching(usi_bytes *out, const usi_session *session, const usi_view_frame *frame);

@@ -1,4 +1,4 @@
-// Ruts on the page: a copy of every tile of a bed of soil that something has touched, as it was when it was
+// Ruts on the page: a copy of every tile of a patch of soil that something has touched, as it was when it was
 // last looked at.
 //
 //   stepping thread                                  server's thread
@@ -22,7 +22,7 @@
 #include "world/revision.h"
 
 enum {
-    USI_RUTS_DEFORMABLES = 16,      // beds that are shown
+    USI_RUTS_DEFORMABLES = 16,      // patches that are shown
     USI_RUTS_TILES = 8192,          // touched tiles that are shown: 64 MB
     USI_RUTS_AT_ONCE = 6,           // tiles that are taken with a frame: some 10 us each
     USI_RUTS_IN_FRAME = 8,          // tiles in one message
@@ -33,7 +33,7 @@ enum {
 };
 
 typedef struct usi_rut {
-    int32_t bed, u, v;
+    int32_t patch, u, v;
     uint32_t version;
     uint64_t stamp;
     int32_t older, newer;  // -1: none
@@ -45,7 +45,7 @@ typedef struct usi_deformable_view {
     us_deformable_info info;
     int32_t *slot;  // of each touched tile: where its copy is; -1: none
     int32_t n, cap;
-    // Of the stepping thread: where to look next, and what the bed was when all of it had been looked at.
+    // Of the stepping thread: where to look next, and what the patch was when all of it had been looked at.
     int32_t next;
     bool is_behind;
     uint64_t digest;
@@ -57,7 +57,7 @@ typedef struct usi_ruts {
     uint32_t revision;  // 0: none was taken yet
     uint64_t jump;
     int32_t n_deformable;
-    usi_deformable_view bed[USI_RUTS_DEFORMABLES];
+    usi_deformable_view patch[USI_RUTS_DEFORMABLES];
     int32_t n, cap;
     usi_rut *rut;
     int32_t oldest, newest;
@@ -76,12 +76,12 @@ void usi_ruts_take(usi_ruts *ruts, const us_sim *sim, uint32_t revision, uint64_
 // Server's thread. Tiles of the revision that were taken after *stamp, oldest first, as entries of a frame at
 // `at`; how many, at most USI_RUTS_IN_FRAME. *stamp becomes that of the last one.
 int32_t usi_ruts_put(usi_ruts *ruts, uint32_t revision, uint64_t *stamp, uint8_t *at);
-// The beds of the revision, for a text; false when none was taken yet.
+// The patches of the revision, for a text; false when none was taken yet.
 bool usi_ruts_get_deformables(usi_ruts *ruts, uint32_t revision, int32_t *out_n,
                               us_deformable_info out[USI_RUTS_DEFORMABLES]);
 // "B/U_V.photo": its photograph, USI_RUTS_PIXELS^2 pixels r, g, b, a. "B/U_V.field": the ground under a tile
-// as it was, USI_RUTS_DEFORMABLE_SIDE^2 heights in the bed's frame from the column before its first on; those
-// beyond the bed's edge are the edge's. As usi_world_asset.
+// as it was, USI_RUTS_DEFORMABLE_SIDE^2 heights in the patch's frame from the column before its first on;
+// those beyond the patch's edge are the edge's. As usi_world_asset.
 us_status usi_ruts_ground(usi_ruts *ruts, const usi_revision *revision, const char *name,
                           const us_allocator *allocator, void **out_bytes, size_t *out_length, us_error *err);
 

@@ -67,9 +67,9 @@ uint8_t *usi_view_put_contact(uint8_t *at, const usi_view_contact *c) {
 
 uint8_t *usi_view_put_torque(uint8_t *at, float torque) { return put_f32(at, torque); }
 
-uint8_t *usi_view_put_rut(uint8_t *at, int32_t bed, int32_t u, int32_t v, float unit,
+uint8_t *usi_view_put_rut(uint8_t *at, int32_t patch, int32_t u, int32_t v, float unit,
                           const int16_t change[USI_VIEW_RUT_COLUMNS]) {
-    at = put_u32(at, (uint32_t)bed);
+    at = put_u32(at, (uint32_t)patch);
     at = put_u32(at, (uint32_t)u);
     at = put_u32(at, (uint32_t)v);
     at = put_f32(at, unit);

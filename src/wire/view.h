@@ -25,7 +25,7 @@ enum {
     USI_VIEW_VALUE_SIZE = 8,
     USI_VIEW_CONTACT_SIZE = 52,
     USI_VIEW_TORQUE_SIZE = 4,
-    USI_VIEW_RUT_COLUMNS = 64 * 64,  // of a tile of a bed
+    USI_VIEW_RUT_COLUMNS = 64 * 64,  // of a tile of a patch
     USI_VIEW_RUT_SIZE = 16 + 2 * USI_VIEW_RUT_COLUMNS,
     USI_VIEW_FULL = 1,  // flag of poses: every body is in it
 };
@@ -54,8 +54,8 @@ uint8_t *usi_view_put_pose(uint8_t *at, uint32_t body, const float pose[7]);  //
 uint8_t *usi_view_put_value(uint8_t *at, double value);
 uint8_t *usi_view_put_contact(uint8_t *at, const usi_view_contact *contact);
 uint8_t *usi_view_put_torque(uint8_t *at, float torque);
-// How a tile of a bed of soil differs from the ground as it was: `change` in units of `unit` m, x fastest.
-uint8_t *usi_view_put_rut(uint8_t *at, int32_t bed, int32_t u, int32_t v, float unit,
+// How a tile of a patch of soil differs from the ground as it was: `change` in units of `unit` m, x fastest.
+uint8_t *usi_view_put_rut(uint8_t *at, int32_t patch, int32_t u, int32_t v, float unit,
                           const int16_t change[USI_VIEW_RUT_COLUMNS]);
 
 // The nearest float; larger values become the largest one.

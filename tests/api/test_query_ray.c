@@ -258,17 +258,17 @@ static const char *const rut =
     "<object name=\"ball\" xyz=\"0.2 0.1 0.2\"><link name=\"ball\" density=\"7000\"><shape type=\"sphere\" "
     "size=\"0.12\" surface=\"steel\"/></link></object></scene>";
 
-// The present surface, from the bed's columns: what they changed between four of them, on the field as
+// The present surface, from the patch's columns: what they changed between four of them, on the field as
 // written.
 static double surface(const query_world *w, double x, double y) {
-    us_deformable_info bed = us_sim_get_deformable(w->sim, 0);
-    double u = x / bed.spacing + 0.5 * (bed.n_x - 1), v = y / bed.spacing + 0.5 * (bed.n_y - 1);
+    us_deformable_info patch = us_sim_get_deformable(w->sim, 0);
+    double u = x / patch.spacing + 0.5 * (patch.n_x - 1), v = y / patch.spacing + 0.5 * (patch.n_y - 1);
     int32_t i = (int32_t)u, j = (int32_t)v;
     double change = 0;
     for (int k = 0; k < 4; k++) {
         static float tile[US_DEFORMABLE_TILE * US_DEFORMABLE_TILE];
         int32_t a = i + (k & 1), b = j + (k >> 1), tu = a / US_DEFORMABLE_TILE, tv = b / US_DEFORMABLE_TILE;
-        int32_t width = bed.n_x - tu * US_DEFORMABLE_TILE;
+        int32_t width = patch.n_x - tu * US_DEFORMABLE_TILE;
         if (width > US_DEFORMABLE_TILE) width = US_DEFORMABLE_TILE;
         assert_int_equal(us_sim_get_deformable_tile(w->sim, 0, tu, tv, NULL, tile), US_OK);
         double share = (k & 1 ? u - i : 1 - (u - i)) * (k >> 1 ? v - j : 1 - (v - j));

@@ -1,5 +1,5 @@
-// A bed of soil on ground that is paged in is the bed on the same ground in memory, to the last bit: the ruts
-// of a K10 that drives away until the tiles under them have gone, and comes back.
+// A patch of soil on ground that is paged in is the patch on the same ground in memory, to the last bit: the
+// ruts of a K10 that drives away until the tiles under them have gone, and comes back.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,7 +52,7 @@ static us_model *compile(us_spec *spec, us_shape_def ground, const us_allocator 
     us_model *model = NULL;
     us_error err = {0};
     ground.surface = "sand";
-    ground.bed_spacing = BED;
+    ground.patch_spacing = BED;
     ground.name = "dunes";
     if (us_spec_add_shape(spec, &ground, NULL) || us_model_compile(spec, allocator, &model, &err))
         fail_msg("%s (%s)", err.message, err.remedy);
@@ -91,8 +91,8 @@ static us_status step(us_sim *sim) {
 
 // Of the motion and of the soil.
 static uint64_t hash_of(const us_sim *sim) {
-    us_deformable_info bed = us_sim_get_deformable(sim, 0);
-    const uint64_t soil[] = {bed.digest, (uint64_t)bed.n_active, (uint64_t)bed.n_touched};
+    us_deformable_info patch = us_sim_get_deformable(sim, 0);
+    const uint64_t soil[] = {patch.digest, (uint64_t)patch.n_active, (uint64_t)patch.n_touched};
     return us_hash_bytes(build_motion_hash(sim), soil, sizeof soil);
 }
 
@@ -115,14 +115,14 @@ static int32_t dense_touched;
 
 // Heights and changes of all touched tiles, one after the other.
 static float *touched(const us_sim *sim, int32_t *out_n, double *out_volume, double *out_deepest) {
-    us_deformable_info bed = us_sim_get_deformable(sim, 0);
+    us_deformable_info patch = us_sim_get_deformable(sim, 0);
     const size_t each = 2 * US_DEFORMABLE_TILE * US_DEFORMABLE_TILE;
-    float *out = calloc((size_t)bed.n_touched * each, sizeof *out);
+    float *out = calloc((size_t)patch.n_touched * each, sizeof *out);
     assert_non_null(out);
-    *out_n = bed.n_touched;
+    *out_n = patch.n_touched;
     *out_volume = 0;
     *out_deepest = 0;
-    for (int32_t k = 0; k < bed.n_touched; k++) {
+    for (int32_t k = 0; k < patch.n_touched; k++) {
         int32_t u, v;
         assert_int_equal(us_sim_get_deformable_touched(sim, 0, k, &u, &v), US_OK);
         assert_int_equal(us_sim_find_deformable_tile(sim, 0, u, v), k);
@@ -217,7 +217,7 @@ static void a_snapshot_has_the_ruts_whose_ground_is_not_in_memory(void **state) 
     // And an edit of the world keeps them.
     assert_int_equal(us_sim_restore(sim, kept, length), US_OK);
     us_shape_def more = paged(2 * SMALL);
-    more.bed_memory = 50e6;
+    more.patch_memory = 50e6;
     us_model *wider = compile(world(), more, NULL);
     uint64_t digest = us_sim_get_deformable(sim, 0).digest;
     assert_int_equal(us_sim_replace(sim, wider, NULL), US_OK);
@@ -248,10 +248,10 @@ static void a_step_allocates_nothing(void **state) {
     test_allocator_check(&t);
 }
 
-static void a_bed_that_is_full_stops_the_step_and_names_the_setting(void **state) {
+static void a_patch_that_is_full_stops_the_step_and_names_the_setting(void **state) {
     (void)state;
     us_shape_def ground = paged(SMALL);
-    ground.bed_memory = 5 * 28672;
+    ground.patch_memory = 5 * 28672;
     us_model *model = compile(world(), ground, NULL);
     us_sim *sim = build_sim_of(model, 1, NULL);
     int32_t n = 0;
@@ -265,8 +265,8 @@ static void a_bed_that_is_full_stops_the_step_and_names_the_setting(void **state
         assert_non_null(strstr(us_sim_view_error(sim)->remedy, "larger bed-memory"));
         assert_true(us_sim_hash(sim) == hash && us_sim_get_tick(sim) == n && hash_of(sim) == dense[n - 1]);
     }
-    us_deformable_info bed = us_sim_get_deformable(sim, 0);
-    assert_true(bed.n_touched > 5 && bed.n_touched < 9 && bed.bytes > bed.memory);
+    us_deformable_info patch = us_sim_get_deformable(sim, 0);
+    assert_true(patch.n_touched > 5 && patch.n_touched < 9 && patch.bytes > patch.memory);
     // With a larger one it goes on where it was.
     us_model *wider = paged_model(SMALL, NULL);
     static uint64_t rest[N_STEP];
@@ -278,7 +278,7 @@ static void a_bed_that_is_full_stops_the_step_and_names_the_setting(void **state
     us_model_destroy(model);
 }
 
-static void what_a_bed_cannot_be_is_said_before_anything_runs(void **state) {
+static void what_a_patch_cannot_be_is_said_before_anything_runs(void **state) {
     (void)state;
     const struct {
         double memory, spacing, high;
@@ -294,8 +294,8 @@ static void what_a_bed_cannot_be_is_said_before_anything_runs(void **state) {
         ground.n_x = ground.n_y = 2;
         ground.size[0] = ground.size[1] = 64;
         ground.surface = "sand";
-        ground.bed_memory = rows[i].memory;
-        ground.bed_spacing = rows[i].spacing;
+        ground.patch_memory = rows[i].memory;
+        ground.patch_spacing = rows[i].spacing;
         us_spec *spec = world();
         us_model *model = NULL;
         us_error err = {0};
@@ -312,8 +312,8 @@ int main(void) {
         cmocka_unit_test(ruts_on_paged_ground_are_those_on_the_same_ground_in_memory),
         cmocka_unit_test(a_snapshot_has_the_ruts_whose_ground_is_not_in_memory),
         cmocka_unit_test(a_step_allocates_nothing),
-        cmocka_unit_test(a_bed_that_is_full_stops_the_step_and_names_the_setting),
-        cmocka_unit_test(what_a_bed_cannot_be_is_said_before_anything_runs),
+        cmocka_unit_test(a_patch_that_is_full_stops_the_step_and_names_the_setting),
+        cmocka_unit_test(what_a_patch_cannot_be_is_said_before_anything_runs),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

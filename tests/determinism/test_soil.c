@@ -1,5 +1,5 @@
 // Soil is the same bits for any number of threads, whatever the scratch held before, and from any snapshot
-// on: beds, what feet remember, regions and soils that were changed while running.
+// on: patches, what feet remember, regions and soils that were changed while running.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 enum { N_STEP = 1500, HALF = N_STEP / 2 };
 
-// Two free rovers of four wheels, a ball and a box, on a bed with a region of other soil.
+// Two free rovers of four wheels, a ball and a box, on a patch with a region of other soil.
 #define WHEEL(i, x, y)                                                                           \
     "<link name=\"wheel" i "\"><inertial mass=\"0.5\" inertia=\"0.003 0.003 0.003\"/>"           \
     "<shape type=\"cylinder\" size=\"0.09 0.06\" rpy=\"-90 0 0 deg\" surface=\"steel\"/></link>" \
@@ -77,11 +77,11 @@ static void one_and_two_threads_and_garbage_in_the_scratch_give_the_same_bits(vo
     run(&a, 0, N_STEP, false, &one);
     run(&b, 0, N_STEP, false, &two);
     run(&c, 0, N_STEP, true, &poisoned);
-    us_deformable_info bed = us_sim_get_deformable(a.sim, 0);
+    us_deformable_info patch = us_sim_get_deformable(a.sim, 0);
     double gone = us_sim_get_pose(a.sim, us_model_find_body(a.model, "rover0/body")).p.x + 0.4;
     printf("    %d points in soil at most, ruts of %.1f mm, %.2f m gone\n", (int)one.most_sunk,
-           -1e3 * bed.lowest, gone);
-    assert_true(one.most_sunk >= 13 && bed.lowest < -0.005 && gone > 0.15);  // into the region
+           -1e3 * patch.lowest, gone);
+    assert_true(one.most_sunk >= 13 && patch.lowest < -0.005 && gone > 0.15);  // into the region
     assert_same(&one, &two, 0, "two threads");
     assert_same(&one, &poisoned, 0, "garbage");
     soil_free(&a);

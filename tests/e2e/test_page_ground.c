@@ -89,7 +89,7 @@ static int32_t int_at(const uint8_t *at) {
     return x;
 }
 
-// What a client knows of the bed: the change of each column, m, where it was told.
+// What a client knows of the patch: the change of each column, m, where it was told.
 typedef struct known {
     float change[4][4][USI_VIEW_RUT_COLUMNS];  // [v][u]
     int n_tile;                                // messages of tiles
@@ -111,19 +111,19 @@ static void take(known *k, const page_frame *f) {
     }
 }
 
-// Takes what comes until the client knows of the bed as it is in the simulation; false when it does not come
-// to that in time.
+// Takes what comes until the client knows of the patch as it is in the simulation; false when it does not
+// come to that in time.
 static bool comes_to_know(ws_client *c, known *k) {
     double until = usi_view_clock() + PAGE_PATIENCE / 1000.0;
     const us_sim *sim = us_world_get_sim(page.world);
-    us_deformable_info bed = us_sim_get_deformable(sim, 0);
+    us_deformable_info patch = us_sim_get_deformable(sim, 0);
     while (usi_view_clock() < until) {
         bool is_same = true;
-        for (int32_t v = 0; v < bed.n_tile_y; v++) {
-            for (int32_t u = 0; u < bed.n_tile_x; u++) {
+        for (int32_t v = 0; v < patch.n_tile_y; v++) {
+            for (int32_t u = 0; u < patch.n_tile_x; u++) {
                 static float change[USI_VIEW_RUT_COLUMNS];
-                int32_t n_x = u + 1 < bed.n_tile_x ? 64 : bed.n_x - 64 * u,
-                        n_y = v + 1 < bed.n_tile_y ? 64 : bed.n_y - 64 * v;
+                int32_t n_x = u + 1 < patch.n_tile_x ? 64 : patch.n_x - 64 * u,
+                        n_y = v + 1 < patch.n_tile_y ? 64 : patch.n_y - 64 * v;
                 assert_int_equal(us_sim_get_deformable_tile(sim, 0, u, v, NULL, change), US_OK);
                 for (int i = 0; i < n_x * n_y; i++) {
                     // A 32767th of the tile's greatest change, which is below 0.2 m.
@@ -162,14 +162,14 @@ static void ruts_come_as_they_form_and_go_with_the_past(void **state) {
     memset(&first, 0, sizeof first);
     memset(&late, 0, sizeof late);
     ws_client *c = page_open(NULL);
-    cJSON *beds = page_text(c, "beds");
-    const cJSON *bed = cJSON_GetArrayItem(cJSON_GetObjectItem(beds, "beds"), 0);
+    cJSON *patches = page_text(c, "beds");
+    const cJSON *patch = cJSON_GetArrayItem(cJSON_GetObjectItem(patches, "beds"), 0);
     us_deformable_info info = us_sim_get_deformable(us_world_get_sim(page.world), 0);
-    assert_true(page_number(bed, "shape") == 0 && page_number(bed, "nx") == info.n_x &&
-                fabs(page_number(bed, "spacing") - 0.02) < 1e-12);
-    assert_string_equal(page_text_of(bed, "tiles"), "/api/asset/1/bed/0");
-    cJSON_Delete(beds);
-    // The ground below a tile: the slope of 1 in 10, in the bed's frame, from the column before the tile's
+    assert_true(page_number(patch, "shape") == 0 && page_number(patch, "nx") == info.n_x &&
+                fabs(page_number(patch, "spacing") - 0.02) < 1e-12);
+    assert_string_equal(page_text_of(patch, "tiles"), "/api/asset/1/bed/0");
+    cJSON_Delete(patches);
+    // The ground below a tile: the slope of 1 in 10, in the patch's frame, from the column before the tile's
     // first on.
     static float below[USI_RUTS_DEFORMABLE_SIDE * USI_RUTS_DEFORMABLE_SIDE];
     get("/api/asset/1/bed/0/1_1.field", 200, below, sizeof below);

@@ -1,4 +1,5 @@
-// With --on-parted resync hardware and proxy that have parted are brought together without anybody asking.
+// With --on-diverged resync hardware and proxy that have diverged are brought together without anybody
+// asking.
 #include "test_shadow_support.h"
 
 static bool log_has(const char *text) {
@@ -8,7 +9,7 @@ static bool log_has(const char *text) {
     return has;
 }
 
-// Nobody asks: who has parted is brought together by the rule.
+// Nobody asks: who has diverged is brought together by the rule.
 static void a_rule_brings_together_what_has_parted(void **state) {
     (void)state;
     NEEDS_HARDWARE();
@@ -16,12 +17,12 @@ static void a_rule_brings_together_what_has_parted(void **state) {
         print_message("skipped: with checks in it the proxy cannot keep up with real time\n");
         skip();
     }
-    pair *p = start_pair_with("--radius-error 0.25", "--on-parted resync");
+    pair *p = start_pair_with("--radius-error 0.25", "--on-diverged resync");
     operator_ *o = p->operator_;
     heard h;
     assert_false(log_has("compared anew"));
     command(o, 0.4, 0, 0.5, false);
-    WAIT_DRIVING(o, is_state(p, "parted") && h.n > 0);
+    WAIT_DRIVING(o, is_state(p, "diverged") && h.n > 0);
     assert_true(hear_of(p).n_event > 0);
     // Straight ahead both do the same: there is nothing to part them again.
     command(o, 0.3, 0, 0, false);

@@ -145,7 +145,7 @@ static inline void bring_together(pair *p) {
         if (clock_now() > until) fail_msg("never together");
         drive_for(o, 0.3, 0, 1);
         assert_code(run("switch k10 --resync"), 0);
-        WAIT_DRIVING(o, !is_state(p, "doubtful") && h.n > 0);
+        WAIT_DRIVING(o, !is_state(p, "degraded") && h.n > 0);
     } while (!is_state(p, "ok"));
     command(o, 0, 0, 0, false);
     WAIT_DRIVING(o, is_still(&h));

@@ -210,7 +210,7 @@ static void a_wheel_rises_from_soil_onto_rock_and_sinks_when_the_rock_becomes_so
     "<joint name=\"spin" i "\" type=\"continuous\" parent=\"lift" i "\" child=\"wheel" i             \
     "\" axis=\"0 1 0\" v=\"1.2346\"/>"                                                               \
     "<drive joint=\"spin" i "\" kd=\"1e5\" velocity=\"1.2346\"/>"
-// Two wheels in line, 0.4 m apart, in a bed of columns of 1 cm.
+// Two wheels in line, 0.4 m apart, in a patch of columns of 1 cm.
 static const char *const rut_scene =
     "<scene name=\"rut\" version=\"1\"><parameter name=\"compaction\" value=\"0.3\"/>"
     "<world step=\"1 ms\"><shape name=\"ground\" type=\"height-field\" nx=\"61\" ny=\"25\" dx=\"0.04\" "
@@ -226,30 +226,30 @@ static const char *const rut_scene =
                                "</object></scene>";
 
 // The change of every column, micrometres, x fastest.
-static int32_t *changes(const soil_world *w, us_deformable_info *out_bed) {
-    us_deformable_info bed = us_sim_get_deformable(w->sim, 0);
-    int32_t *out = calloc((size_t)bed.n_x * (size_t)bed.n_y, sizeof *out);
+static int32_t *changes(const soil_world *w, us_deformable_info *out_patch) {
+    us_deformable_info patch = us_sim_get_deformable(w->sim, 0);
+    int32_t *out = calloc((size_t)patch.n_x * (size_t)patch.n_y, sizeof *out);
     assert_non_null(out);
-    for (int32_t v = 0; v < bed.n_tile_y; v++) {
-        for (int32_t u = 0; u < bed.n_tile_x; u++) {
+    for (int32_t v = 0; v < patch.n_tile_y; v++) {
+        for (int32_t u = 0; u < patch.n_tile_x; u++) {
             float change[US_DEFORMABLE_TILE * US_DEFORMABLE_TILE];
-            int32_t x1 = (u + 1) * US_DEFORMABLE_TILE < bed.n_x ? (u + 1) * US_DEFORMABLE_TILE : bed.n_x;
-            int32_t y1 = (v + 1) * US_DEFORMABLE_TILE < bed.n_y ? (v + 1) * US_DEFORMABLE_TILE : bed.n_y;
+            int32_t x1 = (u + 1) * US_DEFORMABLE_TILE < patch.n_x ? (u + 1) * US_DEFORMABLE_TILE : patch.n_x;
+            int32_t y1 = (v + 1) * US_DEFORMABLE_TILE < patch.n_y ? (v + 1) * US_DEFORMABLE_TILE : patch.n_y;
             assert_int_equal(us_sim_get_deformable_tile(w->sim, 0, u, v, NULL, change), US_OK);
             for (int32_t y = v * US_DEFORMABLE_TILE, k = 0; y < y1; y++) {
                 // Whole micrometres below 16 m are kept by a float's digits.
                 for (int32_t x = u * US_DEFORMABLE_TILE; x < x1; x++, k++)
-                    out[y * bed.n_x + x] = (int32_t)lrint(1e6 * (double)change[k]);
+                    out[y * patch.n_x + x] = (int32_t)lrint(1e6 * (double)change[k]);
             }
         }
     }
-    *out_bed = bed;
+    *out_patch = patch;
     return out;
 }
 
-static int64_t sum_of(const int32_t *change, const us_deformable_info *bed) {
+static int64_t sum_of(const int32_t *change, const us_deformable_info *patch) {
     int64_t sum = 0;
-    for (int32_t i = 0; i < bed->n_x * bed->n_y; i++)
+    for (int32_t i = 0; i < patch->n_x * patch->n_y; i++)
         sum += change[i];
     return sum;
 }
@@ -266,21 +266,22 @@ static void a_wheel_leaves_a_rut_as_deep_as_it_sinks_and_the_next_one_hardly_mor
     soil_steps(&w, 6000);
     // The front wheel is at x = 0.1, the rear one at -0.3: 0 lies in the front wheel's rut, and nothing has
     // flowed over it but its walls.
-    us_deformable_info bed;
-    int32_t *change = changes(&w, &bed);
+    us_deformable_info patch;
+    int32_t *change = changes(&w, &patch);
     double front = -soil_q(&w, "rig/sink0"), rear = -soil_q(&w, "rig/sink1");
-    int32_t x = (bed.n_x - 1) / 2, y = (bed.n_y - 1) / 2;
-    double rut = -1e-6 * change[y * bed.n_x + x];
+    int32_t x = (patch.n_x - 1) / 2, y = (patch.n_y - 1) / 2;
+    double rut = -1e-6 * change[y * patch.n_x + x];
     us_soil_contact first = soil_sunk(&w, "rig/wheel0"), second = soil_sunk(&w, "rig/wheel1");
     printf("    front %.3f mm, rut %.3f mm, rear %.3f mm below the fresh ground; sinkage %.3f and %.3f mm; "
            "highest %.2f mm\n",
-           1e3 * front, 1e3 * rut, 1e3 * rear, 1e3 * first.sinkage, 1e3 * second.sinkage, 1e3 * bed.highest);
+           1e3 * front, 1e3 * rut, 1e3 * rear, 1e3 * first.sinkage, 1e3 * second.sinkage,
+           1e3 * patch.highest);
     // Columns are whole micrometres, and the front wheel stands as deep as when it was here to a few of them.
     build_near("rut", rut, front, 3e-6);
     // The rear one is carried a little by what has fallen in from the walls.
     assert_true(rear > 0.95 * front && rear < 1.05 * front);
     assert_true(second.sinkage < 0.35 * first.sinkage);
-    assert_true(bed.highest > 1e-3);
+    assert_true(patch.highest > 1e-3);
     // By name, as recordings and scopes have it.
     assert_true(value_of(&w, "rig/wheel0.sinkage") == first.sinkage &&
                 value_of(&w, "rig/wheel0.slip") == first.slip);
@@ -293,7 +294,7 @@ static void a_wheel_leaves_a_rut_as_deep_as_it_sinks_and_the_next_one_hardly_mor
     soil_free(&w);
 }
 
-static void a_wheel_that_stops_in_its_bed_stays_whichever_way_it_trembles(void **state) {
+static void a_wheel_that_stops_in_its_patch_stays_whichever_way_it_trembles(void **state) {
     (void)state;
     soil_world w = soil_text(rut_scene, NULL);
     soil_steps(&w, 4000);
@@ -313,17 +314,17 @@ static void a_wheel_that_stops_in_its_bed_stays_whichever_way_it_trembles(void *
     // It stands in the soil that it came to, and does not fall into the rut behind it: there the sinkage
     // would be 4 mm.
     assert_true(highest - lowest < 1e-6 && least > 0.014);
-    // And the soil around it has come to rest: nothing flows, nothing is looked at, the bed stays as it is.
+    // And the soil around it has come to rest: nothing flows, nothing is looked at, the patch stays as it is.
     for (int i = 0; i < 20000 && us_sim_get_deformable(w.sim, 0).n_active > 0; i++) {
         double still[3] = {0};
         if (us_sim_step(w.sim, &(us_command){.drive_velocity = still}))
             fail_msg("%s", us_sim_view_error(w.sim)->message);
     }
-    us_deformable_info bed = us_sim_get_deformable(w.sim, 0);
-    assert_int_equal(bed.n_active, 0);
+    us_deformable_info patch = us_sim_get_deformable(w.sim, 0);
+    assert_int_equal(patch.n_active, 0);
     soil_steps(&w, 100);
     assert_true(us_sim_get_deformable(w.sim, 0).n_active == 0 &&
-                us_sim_get_deformable(w.sim, 0).digest == bed.digest);
+                us_sim_get_deformable(w.sim, 0).digest == patch.digest);
     soil_free(&w);
 }
 
@@ -334,14 +335,14 @@ static void no_grain_is_lost_but_to_compaction(void **state) {
     double highest[3];
     for (int i = 0; i < 3; i++) {
         const char *const parameters[] = {shares[i], NULL};
-        us_deformable_info bed;
+        us_deformable_info patch;
         soil_world w = soil_text(rut_scene, parameters);
         soil_steps(&w, 6000);
-        int32_t *change = changes(&w, &bed);
-        sum[i] = sum_of(change, &bed);
-        highest[i] = bed.highest;
+        int32_t *change = changes(&w, &patch);
+        sum[i] = sum_of(change, &patch);
+        highest[i] = patch.highest;
         printf("    %s: %lld um of columns gone, highest %.2f mm\n", shares[i], (long long)-sum[i],
-               1e3 * bed.highest);
+               1e3 * patch.highest);
         free(change);
         soil_free(&w);
     }
@@ -372,11 +373,11 @@ static void what_a_foot_presses_out_lies_around_it_and_comes_to_rest(void **stat
                  feet[i]);
         soil_world w = soil_text(text, NULL);
         soil_steps(&w, 3000);
-        us_deformable_info bed;
-        int32_t *change = changes(&w, &bed);
-        assert_int_equal(bed.n_active, 0);
+        us_deformable_info patch;
+        int32_t *change = changes(&w, &patch);
+        assert_int_equal(patch.n_active, 0);
         double pressed = 0, risen = 0;
-        for (int32_t k = 0; k < bed.n_x * bed.n_y; k++) {
+        for (int32_t k = 0; k < patch.n_x * patch.n_y; k++) {
             pressed -= fmin(change[k], 0);
             risen += fmax(change[k], 0);
         }
@@ -386,7 +387,7 @@ static void what_a_foot_presses_out_lies_around_it_and_comes_to_rest(void **stat
         if (i == 0) build_near("risen", risen / pressed, 0.7, 1e-3);
         assert_true(risen < 0.7001 * pressed && risen > 0.4 * pressed);
         soil_steps(&w, 1000);
-        assert_true(us_sim_get_deformable(w.sim, 0).digest == bed.digest);
+        assert_true(us_sim_get_deformable(w.sim, 0).digest == patch.digest);
         // What it carries is its weight, by name.
         double volume = i == 0 ? 0.12 * 0.12 * 0.12 : 4 * M_PI / 3 * 0.1 * 0.1 * 0.1;
         build_near("load", value_of(&w, "foot/l.load"), 8000 * volume * 9.81, 1e-3);
@@ -412,11 +413,11 @@ static void rock_beside_the_soil_is_not_pressed(void **state) {
                              "</link></object></scene>",
                              NULL);
     soil_steps(&w, 3000);
-    us_deformable_info bed;
-    int32_t *change = changes(&w, &bed);
+    us_deformable_info patch;
+    int32_t *change = changes(&w, &patch);
     int32_t sand = 0, rock = 0;
-    for (int32_t k = 0; k < bed.n_x * bed.n_y; k++) {
-        double x = (k % bed.n_x - 0.5 * (bed.n_x - 1)) * bed.spacing;
+    for (int32_t k = 0; k < patch.n_x * patch.n_y; k++) {
+        double x = (k % patch.n_x - 0.5 * (patch.n_x - 1)) * patch.spacing;
         int32_t *deepest = x > 0.022 ? &rock : &sand;
         if (change[k] < *deepest) *deepest = change[k];
     }
@@ -434,7 +435,7 @@ int main(void) {
         cmocka_unit_test(stones_of_every_form_come_to_rest_on_a_slope_and_none_climbs),
         cmocka_unit_test(a_wheel_rises_from_soil_onto_rock_and_sinks_when_the_rock_becomes_soil),
         cmocka_unit_test(a_wheel_leaves_a_rut_as_deep_as_it_sinks_and_the_next_one_hardly_more),
-        cmocka_unit_test(a_wheel_that_stops_in_its_bed_stays_whichever_way_it_trembles),
+        cmocka_unit_test(a_wheel_that_stops_in_its_patch_stays_whichever_way_it_trembles),
         cmocka_unit_test(no_grain_is_lost_but_to_compaction),
         cmocka_unit_test(what_a_foot_presses_out_lies_around_it_and_comes_to_rest),
         cmocka_unit_test(rock_beside_the_soil_is_not_pressed),

@@ -120,12 +120,13 @@ static void a_map_of_one_number_everywhere_is_the_uniform_soil_to_the_bit(void *
                 soil_sunk(&mapped, "box/l").sinkage > 1e-5);
     soil_free(&plain);
     soil_free(&mapped);
-    // In a bed: what is pressed out, how it flows, and what is left of the rut.
-    static const char bed[] =
+    // In a patch: what is pressed out, how it flows, and what is left of the rut.
+    static const char patch[] =
         "type=\"height-field\" nx=\"61\" ny=\"41\" dx=\"0.05\" dy=\"0.05\" expression=\"0\" bed=\"1 cm\"";
-    plain = soil_text(rig_text(bed, "<soil like=\"dry_sand\"/>"), NULL);
+    plain = soil_text(rig_text(patch, "<soil like=\"dry_sand\"/>"), NULL);
     mapped = soil_text_maps(
-        rig_text(bed, "<soil like=\"clay\" compaction=\"0.9\" repose-angle=\"0.2\" critical-angle=\"0.3\"/>"),
+        rig_text(patch,
+                 "<soil like=\"clay\" compaction=\"0.9\" repose-angle=\"0.2\" critical-angle=\"0.3\"/>"),
         maps, N_NUMBER);
     soil_steps(&plain, 1500);
     soil_steps(&mapped, 1500);
@@ -388,7 +389,7 @@ static void a_paged_layer_is_that_in_memory_in_a_zone_too_with_any_threads_and_s
 
 // ---- Beds ----
 
-static void a_bed_flows_by_the_angles_of_the_place_paged_or_not(void **state) {
+static void a_patch_flows_by_the_angles_of_the_place_paged_or_not(void **state) {
     (void)state;
     twin_maps maps = make_twins("angles", "repose_angle", 0.15, 0.03);
     static const char ground[] =
@@ -465,7 +466,7 @@ int main(void) {
         cmocka_unit_test(numbers_and_forces_are_continuous_over_samples_gaps_and_the_edge),
         cmocka_unit_test(a_random_layer_is_felt_as_the_law_says),
         cmocka_unit_test(a_paged_layer_is_that_in_memory_in_a_zone_too_with_any_threads_and_scratch),
-        cmocka_unit_test(a_bed_flows_by_the_angles_of_the_place_paged_or_not),
+        cmocka_unit_test(a_patch_flows_by_the_angles_of_the_place_paged_or_not),
         cmocka_unit_test(a_soil_that_changes_while_it_runs_changes_where_maps_have_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

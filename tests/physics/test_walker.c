@@ -115,13 +115,13 @@ static void on_sand_it_walks_and_leaves_prints(void **state) {
     us_pose from = pose_of(&w);
     walk(&w, 0.2, 0, 0, 5);
     us_pose to = pose_of(&w);
-    us_deformable_info bed = us_sim_get_deformable(w.sim, 0);
+    us_deformable_info patch = us_sim_get_deformable(w.sim, 0);
     print_message("walked %.4f m of 1 m, height %.4f m; prints %.1f mm deep, heaps %.1f mm high\n",
-                  to.p.x - from.p.x, to.p.z, -1e3 * bed.lowest, 1e3 * bed.highest);
+                  to.p.x - from.p.x, to.p.z, -1e3 * patch.lowest, 1e3 * patch.highest);
     // Sand gives way under each push: it gets along, more slowly than on a plane.
     assert_true(to.p.x - from.p.x > 0.7 && to.p.x - from.p.x < 1.1);
     assert_true(to.p.z > 0.16 && to.p.z < 0.21);
-    assert_true(bed.lowest < -1e-3 && bed.highest > 1e-5);
+    assert_true(patch.lowest < -1e-3 && patch.highest > 1e-5);
     proxy_world_fini(&w);
 }
 

@@ -289,7 +289,7 @@ static void ten_minutes_behind_a_bad_link_give_no_alarm(void **state) {
         assert_true(w->n_step > 11000);
         assert_int_equal(w->n_not_ok, 0);
         assert_true(w->shadow.event_time < 0);
-        // Not even near: a ratio of 0.85 at most, of 1 that would be doubtful and 2 that would be parted.
+        // Not even near: a ratio of 0.85 at most, of 1 that would be degraded and 2 that would be diverged.
         assert_true(w->least > 0.7);
         // Commands go and samples come over the delay, each up to 0.05 s later, half of that on the average;
         // the steering is slower by 0.02 s. The grid of the search is 0.05 s.
@@ -320,7 +320,7 @@ static void drive_round(double time, double *v, double *w) {
     *w = *v;
 }
 
-// What parted first when the hardware has the fault from 60 s on.
+// What diverged first when the hardware has the fault from 60 s on.
 static void expect_fault(fault f, command_function *function, double until, const char *expected) {
     world *w = new_world();
     char first[USI_RESIDUAL_NAME], text[480];
@@ -380,7 +380,7 @@ static void parted_stays_until_a_new_comparison(void **state) {
                                        INT64_C(1794819600000000000), line, sizeof line);
     assert_int_equal(n, strlen(line));
     // Wall time now less ten seconds, and the time that it took to be noticed.
-    const char *start = "{\"robot\":\"k10\",\"event\":\"parted\",\"time\":17948195";
+    const char *start = "{\"robot\":\"k10\",\"event\":\"diverged\",\"time\":17948195";
     assert_memory_equal(line, start, strlen(start));
     assert_non_null(strstr(line, "\"first\":{\"name\":\"imu.rate.z\""));
     w->robots[0].fault = NO_FAULT;

@@ -1,5 +1,5 @@
 // A rover whose wheels are not what they are said to be, and its proxy on the same commands: they part, it is
-// told what parted, and they come together.
+// told what diverged, and they come together.
 #include "test_shadow_support.h"
 
 static void wrong_wheels_are_told_and_resync_brings_back(void **state) {
@@ -18,7 +18,7 @@ static void wrong_wheels_are_told_and_resync_brings_back(void **state) {
     assert_has(a.out, "side by side: ok");
     int64_t n_event = hear_of(p).n_event;
     command(o, 0.4, 0, 0.5, false);
-    WAIT_DRIVING(o, is_state(p, "parted") && hear_of(p).n_event > n_event && h.n > 0);
+    WAIT_DRIVING(o, is_state(p, "diverged") && hear_of(p).n_event > n_event && h.n > 0);
     print_message("%s\n", hear_of(p).event);
     cJSON *event = parse_json(hear_of(p).event);
     const cJSON *first = cJSON_GetObjectItem(event, "first");
@@ -32,9 +32,9 @@ static void wrong_wheels_are_told_and_resync_brings_back(void **state) {
     drive_for(o, 0.3, 0, 1);
     command(o, 0, 0, 0, false);
     WAIT_DRIVING(o, is_still(&h));
-    // At rest they do the same, and are still where they parted.
+    // At rest they do the same, and are still where they diverged.
     a = run("switch k10 --status");
-    assert_has(a.out, "side by side: parted");
+    assert_has(a.out, "side by side: diverged");
     bring_together(p);
 
     pid_t watcher = start("watch", "switch k10 --watch");
@@ -53,7 +53,7 @@ static void wrong_wheels_are_told_and_resync_brings_back(void **state) {
     assert_has(a.err, "no comparison is running");
     end_pair(p);
     text = read_text("switch.out");
-    assert_has(text, "parted: imu.");
+    assert_has(text, "diverged: imu.");
     assert_has(text, "compared anew");
     free(text);
 }
@@ -68,7 +68,7 @@ static void bad_tolerances_are_refused(void **state) {
     assert_has(a.err, "invalid tolerance");
     a = run("switch k10 --tolerance position=far");
     assert_code(a, 2);
-    a = run("switch k10 --on-parted shrug");
+    a = run("switch k10 --on-diverged shrug");
     assert_code(a, 2);
     assert_has(a.err, "write ask or resync");
     a = run("switch k10 --resync --to proxy");
