@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "base/monotonic_cond.h"
+#include "bus/local_socket.h"
 #include "wire/cdr.h"
 
 enum { MAX_DOMAIN = 232, MAX_PEER = 128, MAX_ENCLAVE = 200 };
@@ -99,6 +100,21 @@ static us_status join_graph(us_bus *bus, us_error *err) {
     return bus->vendor->add_reader(bus->participant, &def, &bus->graph_reader, err);
 }
 
+// On the network of the definition's range: where that is this machine, no other can reach its sockets.
+static us_status open_participant(us_bus *bus, const usi_vendor_open *open, us_error *err) {
+    if (open->range == US_BUS_SUBNET) return bus->vendor->open(open, &bus->participant, err);
+    us_status status = usi_local_sockets_begin(open->peers, open->n_peer, err);
+    if (status) return status;
+    status = bus->vendor->open(open, &bus->participant, err);
+    const int32_t n_socket = usi_local_sockets_end();
+    if (status || n_socket > 0) return status;
+    return us_error_set(
+        err, US_ERR_IO, NULL,
+        "use a kernel with socket filters (Linux), and link so that this library's bind is found "
+        "before the C library's",
+        "the sockets of %s cannot be kept to this machine", bus->vendor->name);
+}
+
 us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err) {
     if (!def || !out_bus)
         return us_error_set(err, US_ERR_ARG, NULL, NULL,
@@ -139,7 +155,8 @@ us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err) {
                             .n_peer = def->n_peer,
                             .peers = def->peers,
                             .user_data = user_data};
-    if (!(status = vendor->open(&open, &bus->participant, err))) {
+    status = open_participant(bus, &open, err);
+    if (!status) {
         vendor->get_id(bus->participant, bus->id);
         status = join_graph(bus, err);
     }

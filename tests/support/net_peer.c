@@ -92,6 +92,9 @@ int net_teardown(void **state) {
     return 0;
 }
 
+static const char *static_peers;
+void net_set_static_peers(const char *peers) { static_peers = peers; }
+
 void net_set_rmw(const char *name) { rmw = name; }
 
 void net_run(const char *format, ...) {
@@ -120,6 +123,7 @@ void net_run(const char *format, ...) {
     setenv("ROS_DOMAIN_ID", number, 1);
     setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST", 1);
     unsetenv("ROS_STATIC_PEERS");
+    if (static_peers) setenv("ROS_STATIC_PEERS", static_peers, 1);
     unsetenv("RMW_IMPLEMENTATION");
     if (rmw) setenv("RMW_IMPLEMENTATION", rmw, 1);
     unsetenv("ROS_LOCALHOST_ONLY");

@@ -52,6 +52,8 @@ char *net_read_text(const char *path);
 
 // The RMW_IMPLEMENTATION of programs that are started from now on; NULL: none.
 void net_set_rmw(const char *name);
+// And their ROS_STATIC_PEERS.
+void net_set_static_peers(const char *peers);
 // Starts `understudy run ARGUMENTS` (separated by single blanks). One at a time: one that is left over from a
 // failed test is ended first.
 void net_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
