@@ -84,7 +84,10 @@ check_block() { # document line kind
     "sh run" | "sh run="*)
         want=${kind#sh run}
         want=${want#=}
-        (cd "$work/at" && bash -e -o pipefail "$work/block") </dev/null >"$work/printed" 2>&1 || status=$?
+        # In a session of its own: what a block that fails leaves running ends with it.
+        (cd "$work/at" && exec setsid bash -e -o pipefail "$work/block") </dev/null >"$work/printed" 2>&1 &
+        wait $! || status=$?
+        kill -KILL -- "-$!" 2>/dev/null || true
         if ((status != ${want:-0})); then
             complain "$place: the commands end with status $status instead of ${want:-0}:"
             cat "$work/printed"
