@@ -67,7 +67,7 @@ static void doctor_finds_what_was_planted(void **state) {
     cJSON *json = parse_json(a.out);
     assert_true(has_finding(json, "warning", "/twin", "more than one program"));
     assert_true(has_finding(json, "warning", "/r/cmd_vel", "both command this robot"));
-    assert_true(has_finding(json, "error", "/clock", "both tell the time"));
+    assert_true(has_finding(json, "error", "/clock", "both publish the time"));
     assert_true(has_finding(json, "error", "/r/imu", "reads reliably"));
     assert_true(has_finding(json, "error", "/r/map", "transient local"));
     assert_true(has_finding(json, "error", "/r/odom", "do not hear each other"));

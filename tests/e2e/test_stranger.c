@@ -389,6 +389,12 @@ static void forged_packets_of_another_machine_move_nothing(void **state) {
     static const char *const vendors[] = {NULL, "rmw_fastrtps_cpp"};
     need_stranger();
     for (int i = 0; i < 2; i++) {
+        net_peer *other = vendors[i] ? net_open("fastdds") : NULL;
+        if (vendors[i] && !other) {
+            print_message("skipped: Fast DDS is not built\n");
+            continue;
+        }
+        if (other) net_close(other);
         start_robot(vendors[i]);
         double before = position();
         const order o = drive_order(OURS);
