@@ -17,7 +17,7 @@ typedef struct us_sim us_sim;
 // A plug-in takes part in every step: at the tick boundary it may look at the world and change the drives'
 // commands. Its state lies inside the sim's, where it is saved, hashed and restored with the rest; what it
 // does must follow from that, from the world and from inputs that are recorded.
-enum { US_PLUGIN_VERSION = 1 };
+enum { US_PLUGIN_VERSION = 2 };
 
 // What a plug-in may write in a step. Drives as in us_command; all stay until the next change.
 typedef struct us_plugin_view {
@@ -40,6 +40,9 @@ typedef struct us_plugin {
     // a large state of which a tick changes little. NULL: all is copied, as it is in any case after anything
     // else than a step has changed the state.
     void (*carry)(void *context, const us_sim *sim, const void *from, void *to);
+    // Whether a state that comes from a snapshot can be gone on with: every index and count in it is looked
+    // at before anything uses it. NULL: any can.
+    bool (*check)(void *context, const us_sim *sim, const void *state);
 } us_plugin;
 
 typedef struct us_sim_def {
@@ -47,8 +50,8 @@ typedef struct us_sim_def {
     bool enable_profile;  // read the clock around each stage (about 0.2 us per step)
     int32_t n_thread;  // threads that share the islands of a step, the caller included; default 1. The result
                        // is the same for any number
-    int32_t n_part;
-    const us_plugin *parts;  // in the order in which they run; copied
+    int32_t n_plugin;
+    const us_plugin *plugins;  // in the order in which they run; copied
 } us_sim_def;
 
 US_API us_sim_def us_sim_def_default(void);

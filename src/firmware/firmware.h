@@ -151,6 +151,9 @@ static inline const usi_drive_state *usi_firmware_view_drives(const usi_firmware
     return (const usi_drive_state *)(const void *)((const char *)s + fw->drives_at);
 }
 
+// state_check.c: whether a state that comes from a file can be gone on with.
+bool usi_firmware_is_sound(const usi_firmware *fw, const usi_firmware_state *s);
+
 // ---------------------------------------------------------------- one tick
 
 typedef struct usi_firmware_readings {

@@ -41,6 +41,9 @@ void usi_link_send(const us_link_model *m, uint64_t seed, uint64_t stream, usi_l
 const usi_link_item *usi_link_first(const usi_link_queue *queue, int64_t now);
 void usi_link_drop_first(usi_link_queue *queue);
 int64_t usi_link_count(const usi_link_queue *queue);  // messages under way
+// Whether a queue that comes from a file is one: its messages fill it, none beyond its end, of topics below
+// n_topic.
+bool usi_link_is_sound(const usi_link_queue *queue, int32_t n_topic);
 // Loses all that is under way, and forgets when that was; the counts stay.
 void usi_link_clear(usi_link_queue *queue);
 

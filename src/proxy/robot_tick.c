@@ -175,8 +175,8 @@ static us_status before(void *context, us_sim *sim, us_plugin_view *view, us_err
 
 static int32_t count_proxies(const us_sim *sim) {
     int32_t n = 0;
-    for (int32_t i = 0; i < sim->n_part; i++)
-        n += sim->part[i].before == before;
+    for (int32_t i = 0; i < sim->n_plugin; i++)
+        n += sim->plugin[i].before == before;
     return n;
 }
 
@@ -202,6 +202,52 @@ static void carry(void *context, const us_sim *sim, const void *from, void *to) 
     }
 }
 
+// ---------------------------------------------------------------- states from files
+
+// What is on its way to the robot are mails, each as long as it says.
+static bool are_mails_sound(const usi_robot *r, const usi_robot_state *s) {
+    usi_link_head head = s->uplink;
+    const char *bytes = (const char *)s + r->uplink_at;
+    usi_link_queue queue = {&head, (void *)(uintptr_t)bytes, r->uplink_size};
+    if (!usi_link_is_sound(&queue, USI_COMMAND_COUNT)) return false;
+    for (size_t at = 0; at < head.used;) {
+        usi_link_item item;
+        usi_mail mail;
+        memcpy(&item, bytes + at, sizeof item);
+        if (item.length < sizeof mail) return false;
+        memcpy(&mail, bytes + at + sizeof item, sizeof mail);
+        if (mail.length != item.length - sizeof mail || mail.length > USI_MAIL_MAX ||
+            mail.topic != item.topic || !memchr(mail.source, 0, sizeof mail.source))
+            return false;
+        at += sizeof item + (item.length + 7u) / 8 * 8;
+    }
+    return true;
+}
+
+static bool are_faults_sound(const usi_robot *r, const usi_robot_state *s) {
+    const usi_fault_state *f = &s->faults;
+    const usi_script_state *script = usi_view_scripts(r, s);
+    for (int32_t i = 0; i < r->model->n_script; i++) {
+        if (script[i].fired < 0 || script[i].undone < 0) return false;
+    }
+    return f->power_until >= 0 && f->boot_until >= 0 && f->boot_tick >= 0 && f->n_boot >= 0 &&
+           f->outage_until >= 0 && f->loss >= 0 && f->loss <= 1 && f->delay >= 0 && f->delay <= 1e6;
+}
+
+static bool check(void *context, const us_sim *sim, const void *state) {
+    const us_proxy *p = context;
+    if (us_sim_view_model(sim) != p->model) return false;
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        const usi_robot *r = &p->robot[i];
+        const usi_robot_state *s = (const usi_robot_state *)(const void *)((const char *)state + r->state_at);
+        if (r->is_ghost) continue;
+        if (!are_mails_sound(r, s) || !are_faults_sound(r, s) ||
+            !usi_firmware_is_sound(&r->model->firmware, usi_view_firmware(r, s)))
+            return false;
+    }
+    return true;
+}
+
 us_plugin us_proxy_get_plugin(us_proxy *p) {
     return (us_plugin){.version = US_PLUGIN_VERSION,
                        .name = "proxy",
@@ -209,5 +255,6 @@ us_plugin us_proxy_get_plugin(us_proxy *p) {
                        .context = p,
                        .start = start,
                        .before = before,
-                       .carry = carry};
+                       .carry = carry,
+                       .check = check};
 }

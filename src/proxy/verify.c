@@ -159,8 +159,8 @@ us_status us_proxy_verify(const us_model *model, us_recording *recording,
     if (!status) {
         us_plugin part = us_proxy_get_plugin(p);
         us_sim_def def = us_sim_def_default();
-        def.n_part = 1;
-        def.parts = &part;
+        def.n_plugin = 1;
+        def.plugins = &part;
         status = us_sim_create(model, &def, &sim, err);
     }
     const usi_verify_def def = {.progress = progress, .progress_context = context};

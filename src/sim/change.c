@@ -428,8 +428,8 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     us_sim_def def = {.allocator = sim->allocator,
                       .enable_profile = sim->enable_profile,
                       .n_thread = usi_pool_n_thread(sim->pool),
-                      .n_part = sim->n_part,
-                      .parts = sim->part};
+                      .n_plugin = sim->n_plugin,
+                      .plugins = sim->plugin};
     us_sim *fresh = NULL;
     us_status status = usi_sim_make(model, &def, &fresh, err);
     if (status) return status;

@@ -112,18 +112,22 @@ us_contact us_sim_get_contact(const us_sim *s, int32_t i) {
 
 static bool in_range(double x, double low, double high) { return x >= low && x <= high; }
 
-us_status us_sim_set_pair(us_sim *s, us_material a, us_material b, const us_pair_values *v) {
-    if (!s || !v || a.i < 0 || b.i < 0 || a.i >= s->model->n_material || b.i >= s->model->n_material)
-        return US_ERR_ARG;
+bool usi_pair_is_sound(const us_pair_values *v) {
     const double max = 1e15;
     const double positive[] = {v->static_friction, v->kinetic_friction, v->viscous,         v->normal_static,
                                v->rotational,      v->assumed_mass,     v->reference_speed, v->stiffness,
                                v->damping_ratio,   v->torsion_radius,   v->rolling_length};
     for (size_t i = 0; i < sizeof positive / sizeof positive[0]; i++) {
-        if (!in_range(positive[i], 0, max)) return US_ERR_VALUE;
+        if (!in_range(positive[i], 0, max)) return false;
     }
-    if (!in_range(v->restitution, 0, 1) || v->kinetic_friction > v->static_friction) return US_ERR_VALUE;
-    if (!(v->assumed_mass > 0) || !(v->reference_speed > 0)) return US_ERR_VALUE;
+    return in_range(v->restitution, 0, 1) && v->kinetic_friction <= v->static_friction &&
+           v->assumed_mass > 0 && v->reference_speed > 0;
+}
+
+us_status us_sim_set_pair(us_sim *s, us_material a, us_material b, const us_pair_values *v) {
+    if (!s || !v || a.i < 0 || b.i < 0 || a.i >= s->model->n_material || b.i >= s->model->n_material)
+        return US_ERR_ARG;
+    if (!usi_pair_is_sound(v)) return US_ERR_VALUE;
     int32_t n = s->model->n_material;
     s->now.contact.pair[a.i * n + b.i] = s->now.contact.pair[b.i * n + a.i] = *v;
     const int32_t n_number = sizeof *v / sizeof(double);

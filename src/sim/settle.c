@@ -270,8 +270,8 @@ static us_status play(setting *x, double *q, us_error *err) {
     }
     hold(x);
     usi_sim_renew(s, x->root->tree);
-    int32_t n_part = s->n_part;
-    s->n_part = 0;
+    int32_t n_plugin = s->n_plugin;
+    s->n_plugin = 0;
     if (s->contacts) s->contacts->only_tree = x->root->tree + 1;
     s->is_trial = true;
     if (s->contacts) s->contacts->is_trial = true;
@@ -279,7 +279,7 @@ static us_status play(setting *x, double *q, us_error *err) {
     if (s->contacts) s->contacts->is_trial = false;
     s->is_trial = false;
     if (s->contacts) s->contacts->only_tree = 0;
-    s->n_part = n_part;
+    s->n_plugin = n_plugin;
     if (!status) memcpy(q, s->now.q, (size_t)m->n_q * sizeof(double));
     return status;
 }

@@ -122,8 +122,8 @@ struct us_sim {
     bool is_trial;                 // steps leave no print: settle.c
     uint8_t *ghost;                // n_tree of usi_ghost; NULL: all trees are our own
     bool *pushed;                  // n_tree, with it: see usi_contacts
-    us_plugin *part;               // n_part
-    int32_t n_part;
+    us_plugin *plugin;             // n_plugin
+    int32_t n_plugin;
     size_t n_plugin_byte;
     bool back_buffer_is_one_step_old;  // next's states of plug-ins are those that now's came from, one step
                                        // ago: us_plugin.carry
@@ -247,6 +247,12 @@ bool usi_has_root_torque(const usi_tree *tree, const us_command *command);
 // momentum.
 void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_order);
 void usi_step_free_trees(us_sim *s, const us_command *command);
+
+// snapshot_check.c: whether a state that comes from a file can be stepped: every index, count and number in
+// it is one that a state of this model can have.
+bool usi_plugins_are_sound(const us_sim *s, const uint8_t *state);  // plugin_state.c
+bool usi_state_is_sound(const us_sim *s, const usi_state *state);
+bool usi_pair_is_sound(const us_pair_values *v);  // query.c
 
 // closure.c: what loops give in a step. All 0 but for what the contact solve gave; then what the last
 // evaluation of the forward dynamics gave, which holds for a share `weight` of the step; then the impulses of

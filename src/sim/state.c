@@ -177,7 +177,7 @@ void us_sim_destroy(us_sim *s) {
     usi_release(&a, s->scratch, s->scratch_size, USI_ALIGN);
     usi_release(&a, s->event, s->event ? event_bytes(s->model) : 0, _Alignof(us_contact_event));
     if (s->ghost) usi_release(&a, s->ghost, 2 * ((size_t)s->model->n_tree + 1), 1);
-    usi_release(&a, s->part, (size_t)s->n_part * sizeof *s->part, _Alignof(us_plugin));
+    usi_release(&a, s->plugin, (size_t)s->n_plugin * sizeof *s->plugin, _Alignof(us_plugin));
     usi_release(&a, s, sizeof *s, _Alignof(us_sim));
 }
 
@@ -261,16 +261,6 @@ us_status us_sim_save(const us_sim *s, void *buf, size_t cap, size_t *out_length
     return US_OK;
 }
 
-// Whether the applied wrenches of a snapshot are on bodies that there are.
-static bool has_bodies(const us_model *m, const char *from, int32_t n) {
-    for (int32_t i = 0; i < n; i++) {
-        usi_applied a;
-        memcpy(&a, from + (size_t)i * sizeof a, sizeof a);
-        if (a.body < 0 || a.body >= m->n_body) return false;
-    }
-    return true;
-}
-
 us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     if (!s || !buf) return US_ERR_ARG;
     header h;
@@ -299,23 +289,29 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
         if (count) memcpy(count, (const char *)buf + at, sizeof *count);
         if (count && (*count < 0 || *count > (count == &used.n_applied ? s->model->n_body : max_contact)))
             return US_ERR_SNAPSHOT;
-        if (strcmp(f[i].name, "applied") == 0 &&
-            !has_bodies(s->model, (const char *)buf + at, used.n_applied))
-            return US_ERR_SNAPSHOT;
         at += bytes;
     }
     size_t fields = length_of(f, n);
-    if (length < fields || !usi_deformables_restore(s, (const char *)buf + fields, length - fields))
+    if (length < fields) return US_ERR_SNAPSHOT;
+    // Into the back buffer first: it is looked at before it counts.
+    s->back_buffer_is_one_step_old = false;
+    memset(s->next.block, 0, s->state_size);
+    const char *from = start;
+    for (int32_t i = 0; i < n; i++) {
+        size_t bytes = f[i].count * f[i].each;
+        if (bytes) memcpy((char *)s->next.block + f[i].offset, from, bytes);
+        from += bytes;
+    }
+    if (!usi_state_is_sound(s, &s->next) ||
+        !usi_deformables_restore(s, (const char *)buf + fields, length - fields))
         return US_ERR_SNAPSHOT;
     if (s->contacts) s->contacts->collide.n_soil_contact = 0;
     s->has_last_step = false;
     s->n_event = 0;
-    s->back_buffer_is_one_step_old = false;
-    const char *from = start;
     for (int32_t i = 0; i < n; i++) {
         size_t bytes = f[i].count * f[i].each;
-        if (bytes) memcpy((char *)s->now.block + f[i].offset, from, bytes);
-        from += bytes;
+        if (bytes)
+            memcpy((char *)s->now.block + f[i].offset, (const char *)s->next.block + f[i].offset, bytes);
     }
     usi_report_input(s, &(usi_input){.kind = USI_INPUT_STATE});
     return US_OK;

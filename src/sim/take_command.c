@@ -64,14 +64,14 @@ static us_status copy_command(us_sim *s, const us_command *c) {
 
 // Lets the plug-ins change next's commands and states.
 static us_status run_plugins(us_sim *s) {
-    if (s->n_part == 0) return US_OK;
+    if (s->n_plugin == 0) return US_OK;
     size_t at = 0;
-    for (int32_t i = 0; i < s->n_part; i++) {
+    for (int32_t i = 0; i < s->n_plugin; i++) {
         us_plugin_view view = {s->next.plugin + at,  s->next.drive_position,    s->next.drive_velocity,
                                s->next.drive_torque, s->next.drive_limit_scale, s->next.battery_on};
-        us_status status = s->part[i].before(s->part[i].context, s, &view, &s->error);
+        us_status status = s->plugin[i].before(s->plugin[i].context, s, &view, &s->error);
         if (status) return status;
-        at += (s->part[i].state_size + USI_ALIGN - 1) / USI_ALIGN * USI_ALIGN;
+        at += (s->plugin[i].state_size + USI_ALIGN - 1) / USI_ALIGN * USI_ALIGN;
     }
     for (int32_t i = 0; i < s->model->n_drive; i++) {
         double sum = s->next.drive_position[i] + s->next.drive_velocity[i] + s->next.drive_torque[i] +

@@ -33,8 +33,8 @@ us_status usi_live_init(usi_live *live, const us_allocator *allocator, usi_revis
         us_sim_def def = us_sim_def_default();
         def.allocator = *allocator;
         def.n_thread = n_thread;
-        def.n_part = 1;
-        def.parts = &part;
+        def.n_plugin = 1;
+        def.plugins = &part;
         status = us_sim_create(revision->model, &def, &live->sim, err);
     }
     if (status) usi_live_fini(live);

@@ -161,8 +161,8 @@ static void a_plugin_pushes_in_its_own_step_and_a_failed_one_leaves_nothing(void
     us_plugin plugin = {.version = US_PLUGIN_VERSION, .name = "thrust", .context = &fails, .before = thrust};
     query_world a = query_world_text(arms);
     us_sim_def def = us_sim_def_default();
-    def.parts = &plugin;
-    def.n_part = 1;
+    def.plugins = &plugin;
+    def.n_plugin = 1;
     us_sim *sim = NULL;
     assert_int_equal(us_sim_create(a.model, &def, &sim, NULL), US_OK);
     uint64_t before = us_sim_hash(sim);

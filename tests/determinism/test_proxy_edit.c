@@ -362,8 +362,8 @@ static void without_memory_nothing_changes(void **state) {
     us_plugin part = us_proxy_get_plugin(w.proxy);
     us_sim_def def = us_sim_def_default();
     def.allocator = t.allocator;
-    def.n_part = 1;
-    def.parts = &part;
+    def.n_plugin = 1;
+    def.plugins = &part;
     assert_int_equal(us_sim_create(w.model, &def, &w.sim, &err), US_OK);
     run(&w, 0, 120);
     uint64_t hash = us_sim_hash(w.sim);

@@ -45,8 +45,8 @@ static stage *open_stage(void) {
     expect_ok(us_proxy_create(s->w.model, &proxy_def, &s->w.proxy, &err), &err);
     us_plugin part = us_proxy_get_plugin(s->w.proxy);
     us_sim_def def = us_sim_def_default();
-    def.n_part = 1;
-    def.parts = &part;
+    def.n_plugin = 1;
+    def.plugins = &part;
     expect_ok(us_sim_create(s->w.model, &def, &s->w.sim, &err), &err);
     s->robot_bus = open_bus("cyclone", test_domain());
     s->bus = open_bus("cyclone", test_domain());

@@ -16,8 +16,8 @@ void proxy_world_of(proxy_world *w, us_spec *spec) {
     if (!status) {
         us_plugin part = us_proxy_get_plugin(w->proxy);
         us_sim_def def = us_sim_def_default();
-        def.n_part = 1;
-        def.parts = &part;
+        def.n_plugin = 1;
+        def.plugins = &part;
         status = us_sim_create(w->model, &def, &w->sim, &err);
     }
     if (status) print_message("%s:%d: %s\n", err.file, (int)err.line, err.message);

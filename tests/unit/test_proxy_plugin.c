@@ -46,8 +46,8 @@ static void use_plugins(proxy_world *w, const us_plugin *plugins, int32_t n) {
     us_error err = {0};
     us_sim_destroy(w->sim);
     w->sim = NULL;
-    def.n_part = n;
-    def.parts = plugins;
+    def.n_plugin = n;
+    def.plugins = plugins;
     assert_int_equal(us_sim_create(w->model, &def, &w->sim, &err), US_OK);
 }
 

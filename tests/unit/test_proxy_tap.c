@@ -235,8 +235,8 @@ static void nothing_is_allocated_by_a_tap(void **state) {
     us_plugin part = us_proxy_get_plugin(w.proxy);
     us_sim_def def = us_sim_def_default();
     def.allocator = t.allocator;
-    def.n_part = 1;
-    def.parts = &part;
+    def.n_plugin = 1;
+    def.plugins = &part;
     assert_int_equal(us_sim_create(w.model, &def, &w.sim, NULL), US_OK);
     ear *e = listen(w.proxy);
     int64_t n = t.n_alloc;
