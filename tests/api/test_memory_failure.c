@@ -92,7 +92,7 @@ static us_status add_everything(test_allocator *t, void *context) {
     shape.n_point = 3;
     shape.triangles = triangle;
     shape.n_triangle = 1;
-    shape.plugins = &part;
+    shape.parts = &part;
     shape.n_part = 1;
     us_property property = {.key = "key", .type = US_PROPERTY_STRING, .text = "text"};
     us_material_def material = {.name = "rubber", .properties = &property, .n_property = 1, .file = "file"};

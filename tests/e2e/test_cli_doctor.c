@@ -70,7 +70,7 @@ static void doctor_finds_what_was_planted(void **state) {
     assert_true(has_finding(json, "error", "/clock", "both publish the time"));
     assert_true(has_finding(json, "error", "/r/imu", "reads reliably"));
     assert_true(has_finding(json, "error", "/r/map", "transient local"));
-    assert_true(has_finding(json, "error", "/r/odom", "do not hear each other"));
+    assert_true(has_finding(json, "error", "/r/odom", "do not match"));
     assert_lacks(a.out, "/fine");
     assert_int_equal(cJSON_GetArraySize(member(json, "participants")), 2);
     cJSON_Delete(json);
