@@ -113,12 +113,13 @@ static us_status connect_robot(us_proxy *p, usi_robot *r, us_error *err) {
         us_topic_def def = {topic, out->type, us_qos_for_topic(topic, out->type), node};
         status = us_bus_add_writer(p->bus, &def, &out->writer, err);
     }
+    if (status) return status;
     usi_subscription *subscriptions =
         usi_arena_alloc(&p->arena, USI_COMMAND_COUNT * sizeof *subscriptions, _Alignof(usi_subscription));
-    if (!subscriptions && !status)
-        status =
-            us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the robots' network");
-    if (!status) status = subscribe(p, r, node, subscriptions, err);
+    if (!subscriptions)
+        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory",
+                            "no memory left for the robots' network");
+    status = subscribe(p, r, node, subscriptions, err);
     if (!status) status = offer_services(p, r, node, subscriptions, err);
     return status ? status : connect_motors(p, r, err);
 }

@@ -76,15 +76,13 @@ void usi_link_clear(usi_link_queue *queue) {
     h->busy_until = h->last_due = 0;
 }
 
-bool usi_link_is_sound(const usi_link_queue *queue, int32_t n_topic) {
-    const usi_link_head *h = queue->head;
+bool usi_link_is_sound(const usi_link_head *h, const void *bytes, size_t cap, int32_t n_topic) {
     size_t at = 0;
-    if (h->used > queue->cap || h->busy_until < 0 || h->last_due < 0 || h->n_lost < 0 || h->n_full < 0)
-        return false;
+    if (h->used > cap || h->busy_until < 0 || h->last_due < 0 || h->n_lost < 0 || h->n_full < 0) return false;
     while (at < h->used) {
         usi_link_item item;
         if (h->used - at < sizeof item) return false;
-        memcpy(&item, (const char *)queue->bytes + at, sizeof item);
+        memcpy(&item, (const char *)bytes + at, sizeof item);
         if (item.length > h->used - at - sizeof item || item.topic < 0 || item.topic >= n_topic ||
             item.due < 0)
             return false;

@@ -43,7 +43,7 @@ void usi_link_drop_first(usi_link_queue *queue);
 int64_t usi_link_count(const usi_link_queue *queue);  // messages under way
 // Whether a queue that comes from a file is one: its messages fill it, none beyond its end, of topics below
 // n_topic.
-bool usi_link_is_sound(const usi_link_queue *queue, int32_t n_topic);
+bool usi_link_is_sound(const usi_link_head *head, const void *bytes, size_t cap, int32_t n_topic);
 // Loses all that is under way, and forgets when that was; the counts stay.
 void usi_link_clear(usi_link_queue *queue);
 

@@ -206,11 +206,9 @@ static void carry(void *context, const us_sim *sim, const void *from, void *to) 
 
 // What is on its way to the robot are mails, each as long as it says.
 static bool are_mails_sound(const usi_robot *r, const usi_robot_state *s) {
-    usi_link_head head = s->uplink;
     const char *bytes = (const char *)s + r->uplink_at;
-    usi_link_queue queue = {&head, (void *)(uintptr_t)bytes, r->uplink_size};
-    if (!usi_link_is_sound(&queue, USI_COMMAND_COUNT)) return false;
-    for (size_t at = 0; at < head.used;) {
+    if (!usi_link_is_sound(&s->uplink, bytes, r->uplink_size, USI_COMMAND_COUNT)) return false;
+    for (size_t at = 0; at < s->uplink.used;) {
         usi_link_item item;
         usi_mail mail;
         memcpy(&item, bytes + at, sizeof item);
