@@ -10,7 +10,7 @@
 
 static const char ELEMENT[] = "understudy terrain random";
 
-enum { WHOLE = 4096, TABLE_MOST = 100000, MAX_NODES = 1 << 24 };
+enum { WHOLE = 4096, MAX_TABLE = 100000, MAX_NODES = 1 << 24 };
 
 typedef struct settings {
     us_random_site_def def;
@@ -82,7 +82,7 @@ static int read_table(settings *s, bool has_variance) {
     size_t length = 0;
     int code = cli_read_file(s->table, &text, &length), line_number = 0;
     if (code != CLI_GO_ON) return code;
-    s->table_values = cli_allocate(TABLE_MOST, sizeof(double));
+    s->table_values = cli_allocate(MAX_TABLE, sizeof(double));
     static const char remedy[] = "write lines of a distance in m and the covariance there, evenly spaced, "
                                  "the first at distance 0 and the largest";
     char *next = NULL;
@@ -97,7 +97,7 @@ static int read_table(settings *s, bool has_variance) {
         if (n == 1) h->table_spacing = r;
         bool is_even = n == 0 ? r == 0 : fabs(r - n * h->table_spacing) <= 1e-6 * h->table_spacing * n;
         if (end == line || last == end || last[strspn(last, " \t")] || !isfinite(value) || !is_even ||
-            n == TABLE_MOST) {
+            n == MAX_TABLE) {
             code = cli_fail(CLI_BAD_INPUT, ELEMENT, remedy,
                             "%s: line %d, \"%.60s\", does not go on with the table", s->table, line_number,
                             line);

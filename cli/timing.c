@@ -29,7 +29,7 @@ static const double DELAY = 5.5e-3;
 static const double NO_WALL = 3e8;
 // How long the robot is waited for, s.
 static const double PATIENCE = 10;
-enum { PROBE_SIZE = 400, PROBES_PER_SECOND = 50, MAX_PER_SECOND = 4000, LEAST = 100, MAX_SOURCES = 32 };
+enum { PROBE_SIZE = 400, PROBES_PER_SECOND = 50, MAX_PER_SECOND = 4000, MIN_SAMPLES = 100, MAX_SOURCES = 32 };
 
 static const char *const element = "understudy timing";
 
@@ -48,7 +48,7 @@ typedef struct listened {
 typedef struct listener {
     pthread_mutex_t lock;
     listened topic[MAX_SOURCES];
-    int32_t n_moment, cap, n_direction;
+    int32_t n_moment, cap, n_probe;
     moment *moments;
     double *transit;  // s
     us_bus *probe_bus;
@@ -81,7 +81,7 @@ static void on_probe(void *context, const us_sample *sample) {
     listener *l = context;
     double late = 1e-9 * (double)(cli_wall_ns() - sample->source_time);
     pthread_mutex_lock(&l->lock);
-    if (l->n_direction < l->cap) l->transit[l->n_direction++] = late;
+    if (l->n_probe < l->cap) l->transit[l->n_probe++] = late;
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -214,7 +214,7 @@ static double drift_of(const listener *l) {
     const listened *best = NULL;
     for (int i = 0; i < MAX_SOURCES; i++) {
         const listened *t = &l->topic[i];
-        if (t->seconds && t->n > LEAST && (!best || t->n > best->n)) best = t;
+        if (t->seconds && t->n > MIN_SAMPLES && (!best || t->n > best->n)) best = t;
     }
     if (!best) return 0;
     double periods = 1e-9 * (double)(best->last_stamp - best->first_stamp) * rate_of(best),
@@ -246,10 +246,10 @@ static found work_out(const listener *l) {
     found f = {.drift = drift_of(l)};
     double *late = late_of(l, f.drift);
     f.is_wall = fabs(late[0]) < NO_WALL;
-    qsort(l->transit, (size_t)l->n_direction, sizeof *l->transit, compare);
-    double own = spread_of(late, l->n_moment), transit = spread_of(l->transit, l->n_direction);
+    qsort(l->transit, (size_t)l->n_probe, sizeof *l->transit, compare);
+    double own = spread_of(late, l->n_moment), transit = spread_of(l->transit, l->n_probe);
     if (own > transit) f.jitter = sqrt(own * own - transit * transit) / (LAST - FIRST);
-    f.offset = DELAY + FIRST * f.jitter + begin_of(l->transit, l->n_direction) - begin_of(late, l->n_moment);
+    f.offset = DELAY + FIRST * f.jitter + begin_of(l->transit, l->n_probe) - begin_of(late, l->n_moment);
     free(late);
     return f;
 }
@@ -355,10 +355,9 @@ static int run(const cli_command *command, int argc, char **argv) {
     cli_bus_close(&bus);  // from here on nothing is heard any more
     us_bus_close(l[0].probe_bus);
     for (int i = 0; i < n && code == CLI_GO_ON; i++) {
-        if (l[i].n_moment < LEAST || l[0].n_direction < LEAST)
-            code =
-                cli_fail(CLI_RUN_FAILED, element, "listen for longer: --time",
-                         "%d moments and %d probes are too few", (int)l[i].n_moment, (int)l[0].n_direction);
+        if (l[i].n_moment < MIN_SAMPLES || l[0].n_probe < MIN_SAMPLES)
+            code = cli_fail(CLI_RUN_FAILED, element, "listen for longer: --time",
+                            "%d moments and %d probes are too few", (int)l[i].n_moment, (int)l[0].n_probe);
     }
     if (code == CLI_GO_ON) {
         found f = work_out(&l[0]);

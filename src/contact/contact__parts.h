@@ -82,6 +82,21 @@ static inline void usi_free_end(const usi_contacts *c, const usi_contact_input *
 void usi_free_four_start(usi_contacts *c, const usi_contact_input *in);
 void usi_free_four_finish(usi_contacts *c, const usi_contact_input *in);
 
+// The twist of a block's first body against its second.
+static inline void usi_block_twist(const usi_free *body, const usi_block *k, usi_v4 *out_w, usi_v4 *out_v) {
+    usi_v4 w = usi_v4_zero(), v = w;
+    if (k->a >= 0) {
+        w = body[k->a].w;
+        v = body[k->a].v;
+    }
+    if (k->b_ >= 0) {
+        w -= body[k->b_].w;
+        v -= body[k->b_].v;
+    }
+    *out_w = w;
+    *out_v = v;
+}
+
 static inline bool usi_is_fast(const usi_contacts *c, usi_contact_fast twin) { return (c->fast & twin) != 0; }
 
 #endif

@@ -138,15 +138,8 @@ static double apply_blocks(usi_problem *p) {
         usi_block *k = &block[i];
         if (i == 0 || k->a != k[-1].a || k->b_ != k[-1].b_) {
             if (i > 0) apply_to_bodies(p, k - 1, n, f);
-            w = v = n = f = usi_v4_zero();
-            if (k->a >= 0) {
-                w = body[k->a].w;
-                v = body[k->a].v;
-            }
-            if (k->b_ >= 0) {
-                w -= body[k->b_].w;
-                v -= body[k->b_].v;
-            }
+            n = f = usi_v4_zero();
+            usi_block_twist(body, k, &w, &v);
         }
         if (is_exact && k->law == USI_ROTATION) {
             k->radius = k[-1].g[0];

@@ -19,15 +19,8 @@ static void sweep(usi_contacts *c, usi_island *s, int32_t thread) {
     const usi_free *body = &c->solve.body[s->first_body];
     for (int32_t i = 0; i < s->n_block; i++) {
         const usi_block *k = &c->rows.block[s->first_block + i];
-        usi_v4 w = usi_v4_zero(), v = w;
-        if (k->a >= 0) {
-            w = body[k->a].w;
-            v = body[k->a].v;
-        }
-        if (k->b_ >= 0) {
-            w -= body[k->b_].w;
-            v -= body[k->b_].v;
-        }
+        usi_v4 w, v;
+        usi_block_twist(body, k, &w, &v);
         for (int j = 0; j < 3; j++)
             c->solve.u[3 * (s->first_block + i) + j] = usi_v4_sum(k->m[j] * w + k->d[j] * v);
     }

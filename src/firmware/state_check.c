@@ -1,20 +1,10 @@
 // A state of the firmware that comes from a file, before it is believed: counts, modes, texts and numbers.
-#include <math.h>
 #include <string.h>
 
+#include "base/sound.h"
 #include "firmware/firmware.h"
 
-static const double MAX_NUMBER = 1e12;
-static const int64_t MAX_TICK = INT64_C(1) << 53;
-
-static bool are_numbers(const double *x, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        if (!(fabs(x[i]) <= MAX_NUMBER)) return false;
-    }
-    return true;
-}
-
-static bool is_tick(int64_t tick) { return tick >= -1 && tick <= MAX_TICK; }
+static bool is_tick(int64_t tick) { return tick >= -1 && tick <= USI_MAX_TICK; }
 
 static bool is_text(const char *text, size_t cap) { return memchr(text, 0, cap) != NULL; }
 
@@ -23,9 +13,9 @@ static bool is_service_sound(const usi_service_state *s) {
 }
 
 static bool is_gait_sound(const usi_gait_state *g) {
-    return g->phase >= 0 && g->phase <= 1 && are_numbers(&g->foot[0][0], 3 * USI_GAIT_LEGS) &&
-           are_numbers(&g->goal[0][0], 2 * USI_GAIT_LEGS) &&
-           are_numbers(&g->measured[0][0], 2 * USI_GAIT_LEGS) && g->kind >= USI_GAIT_TRIPOD &&
+    return g->phase >= 0 && g->phase <= 1 && usi_are_numbers(&g->foot[0][0], 3 * USI_GAIT_LEGS) &&
+           usi_are_numbers(&g->goal[0][0], 2 * USI_GAIT_LEGS) &&
+           usi_are_numbers(&g->measured[0][0], 2 * USI_GAIT_LEGS) && g->kind >= USI_GAIT_TRIPOD &&
            g->kind <= USI_GAIT_WAVE && g->next_kind >= USI_GAIT_TRIPOD && g->next_kind <= USI_GAIT_WAVE &&
            g->spared < 1u << USI_GAIT_LEGS && g->next_spared < 1u << USI_GAIT_LEGS;
 }
@@ -39,7 +29,7 @@ static bool are_drives_sound(const usi_firmware *fw, const usi_firmware_state *s
             p->start_velocity,  p->end_position, p->first_acceleration, p->cruise_position,
             p->cruise_velocity, p->first_end,    p->cruise_end,         p->duration};
         if (d[i].mode < USI_DRIVE_KEEP || d[i].mode > USI_DRIVE_TRAJECTORY || !is_tick(d[i].tick) ||
-            !are_numbers(numbers, sizeof numbers / sizeof *numbers))
+            !usi_are_numbers(numbers, sizeof numbers / sizeof *numbers))
             return false;
     }
     return true;
@@ -50,20 +40,21 @@ static bool is_trajectory_sound(const usi_firmware *fw, const usi_firmware_state
     if (s->n_trajectory < 0 || s->n_trajectory > USI_TRAJECTORY_POINTS) return false;
     if (fw->n_drive == 0) return s->n_trajectory == 0;
     const size_t n = (1 + 2 * (size_t)fw->n_drive) * USI_TRAJECTORY_POINTS;
-    return are_numbers((const double *)(const void *)((const char *)s + fw->trajectory_at), n);
+    return usi_are_numbers((const double *)(const void *)((const char *)s + fw->trajectory_at), n);
 }
 
 bool usi_firmware_is_sound(const usi_firmware *fw, const usi_firmware_state *s) {
     const double scalars[] = {s->goal, s->done, s->speed, s->tolerance};
     return is_tick(s->motion_tick) && is_tick(s->refused_tick) && is_tick(s->trajectory_tick) &&
-           s->n_command >= 0 && s->n_refused >= 0 && s->n_timeout >= 0 && are_numbers(s->want, 3) &&
-           are_numbers(s->now, 3) && are_numbers(s->odom, 3) && are_numbers(s->odom_v, 3) &&
-           are_numbers(s->pose_offset, 3) && are_numbers(scalars, 4) &&
-           are_numbers(&s->route[0][0], 2 * USI_ROUTE_POINTS) && are_numbers(s->wheel_q, USI_MAX_WHEEL) &&
-           are_numbers(s->wheel_goal, USI_MAX_WHEEL) && are_numbers(s->steer, USI_MAX_WHEEL) &&
-           is_gait_sound(&s->gait) && s->motion >= USI_MOTION_SCENE && s->motion <= USI_MOTION_JOINTS &&
-           s->n_route >= 0 && s->n_route <= USI_ROUTE_POINTS && s->next_route >= 0 &&
-           s->next_route <= s->n_route && is_service_sound(&s->motors) && is_service_sound(&s->locomotor) &&
-           is_service_sound(&s->pose) && is_service_sound(&s->navigator) &&
-           is_text(s->refusal, sizeof s->refusal) && are_drives_sound(fw, s) && is_trajectory_sound(fw, s);
+           s->n_command >= 0 && s->n_refused >= 0 && s->n_timeout >= 0 && usi_are_numbers(s->want, 3) &&
+           usi_are_numbers(s->now, 3) && usi_are_numbers(s->odom, 3) && usi_are_numbers(s->odom_v, 3) &&
+           usi_are_numbers(s->pose_offset, 3) && usi_are_numbers(scalars, 4) &&
+           usi_are_numbers(&s->route[0][0], 2 * USI_ROUTE_POINTS) &&
+           usi_are_numbers(s->wheel_q, USI_MAX_WHEEL) && usi_are_numbers(s->wheel_goal, USI_MAX_WHEEL) &&
+           usi_are_numbers(s->steer, USI_MAX_WHEEL) && is_gait_sound(&s->gait) &&
+           s->motion >= USI_MOTION_SCENE && s->motion <= USI_MOTION_JOINTS && s->n_route >= 0 &&
+           s->n_route <= USI_ROUTE_POINTS && s->next_route >= 0 && s->next_route <= s->n_route &&
+           is_service_sound(&s->motors) && is_service_sound(&s->locomotor) && is_service_sound(&s->pose) &&
+           is_service_sound(&s->navigator) && is_text(s->refusal, sizeof s->refusal) &&
+           are_drives_sound(fw, s) && is_trajectory_sound(fw, s);
 }

@@ -59,13 +59,19 @@ void usi_link_drop_first(usi_link_queue *queue) {
     memset((char *)queue->bytes + h->used, 0, size);
 }
 
+const void *usi_link_next(const usi_link_head *head, const void *bytes, size_t *at, usi_link_item *out) {
+    if (*at >= head->used) return NULL;
+    const char *item = (const char *)bytes + *at;
+    memcpy(out, item, sizeof *out);
+    *at += size_of(out->length);
+    return item + sizeof *out;
+}
+
 int64_t usi_link_count(const usi_link_queue *queue) {
+    usi_link_item item;
     int64_t n = 0;
-    for (uint64_t at = 0; at < queue->head->used; n++) {
-        usi_link_item item;
-        memcpy(&item, (const char *)queue->bytes + at, sizeof item);
-        at += size_of(item.length);
-    }
+    for (size_t at = 0; usi_link_next(queue->head, queue->bytes, &at, &item);)
+        n++;
     return n;
 }
 

@@ -41,6 +41,8 @@ void usi_link_send(const us_link_model *m, uint64_t seed, uint64_t stream, usi_l
 const usi_link_item *usi_link_first(const usi_link_queue *queue, int64_t now);
 void usi_link_drop_first(usi_link_queue *queue);
 int64_t usi_link_count(const usi_link_queue *queue);  // messages under way
+// The messages under way one after the other, the place of the first being 0: its bytes, or NULL at the end.
+const void *usi_link_next(const usi_link_head *head, const void *bytes, size_t *at, usi_link_item *out);
 // Whether a queue that comes from a file is one: its messages fill it, none beyond its end, of topics below
 // n_topic.
 bool usi_link_is_sound(const usi_link_head *head, const void *bytes, size_t cap, int32_t n_topic);

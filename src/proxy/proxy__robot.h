@@ -238,7 +238,4 @@ void usi_timing_follow(us_proxy *p, int64_t time, bool is_jump);
 int64_t usi_timing_stamp(const us_proxy *p, const usi_robot *r, int64_t time);
 int64_t usi_timing_due(const us_proxy *p, const usi_robot *r, int64_t time, bool is_truth);
 
-// Whether a sample with this rate (Hz) is due at a tick.
-bool usi_is_due(double rate, double step, int64_t tick);
-
 #endif

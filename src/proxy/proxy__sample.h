@@ -18,7 +18,9 @@ typedef struct usi_sampling {
     usi_sink sink;
 } usi_sampling;
 
-// publish.c: memory for n things of `each` bytes, all 0; NULL when there is none left.
+// publish.c: samples of a robot as it is now.
+usi_sampling usi_sampling_begin(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s);
+// Memory for n things of `each` bytes, all 0; NULL when there is none left.
 void *usi_sampling_take(usi_sampling *w, size_t n, size_t each);
 // Makes a sequence of n elements; of none when there is no room.
 #define USI_SAMPLING_TAKE(w, sequence, n)                                                   \

@@ -2,13 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/rate.h"
 #include "proxy/proxy__sample.h"
-
-bool usi_is_due(double rate, double step, int64_t tick) {
-    if (rate <= 0) return false;
-    // The small term forgives rounding: at 50 Hz and 1 ms it is every 20th tick exactly.
-    return floor((double)tick * step * rate + 1e-6) != floor((double)(tick - 1) * step * rate + 1e-6);
-}
 
 int64_t usi_time_of(const us_proxy *p, int64_t tick) {
     // In two parts, so that a step of whole nanoseconds loses nothing in days.
@@ -17,6 +12,19 @@ int64_t usi_time_of(const us_proxy *p, int64_t tick) {
 }
 
 // ---------------------------------------------------------------- one message
+
+usi_sampling usi_sampling_begin(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s) {
+    const int64_t time = usi_time_of(p, us_sim_get_tick(sim));
+    r->stamp_offset = s->stamp_offset;
+    return (usi_sampling){.p = p,
+                          .r = r,
+                          .sim = sim,
+                          .s = s,
+                          .firmware = usi_view_firmware(r, s),
+                          .time = time,
+                          .of_time = time,
+                          .sensor = -1};
+}
 
 void *usi_sampling_take(usi_sampling *w, size_t n, size_t each) {
     size_t bytes = (n * each + 15) / 16 * 16;
@@ -149,14 +157,8 @@ static void sample(usi_sampling *w, int32_t topic) {
 }
 
 void usi_robot_repeat(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, usi_sink sink) {
-    r->stamp_offset = s->stamp_offset;
-    usi_sampling w = {.p = p,
-                      .r = r,
-                      .sim = sim,
-                      .s = s,
-                      .firmware = usi_view_firmware(r, s),
-                      .time = usi_time_of(p, us_sim_get_tick(sim)),
-                      .sink = sink};
+    usi_sampling w = usi_sampling_begin(p, r, sim, s);
+    w.sink = sink;
     for (int32_t i = 0; i < r->n_topic; i++) {
         if (is_sent_once(&r->model->topic[i]) && r->outlet[i].is_sent) sample(&w, i);
     }
@@ -164,17 +166,11 @@ void usi_robot_repeat(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_ro
 
 void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_state *s, bool is_first) {
     const int64_t tick = us_sim_get_tick(sim);
-    usi_sampling w = {.p = p,
-                      .r = r,
-                      .sim = sim,
-                      .s = s,
-                      .firmware = usi_view_firmware(r, s),
-                      .time = usi_time_of(p, tick)};
+    usi_sampling w = usi_sampling_begin(p, r, sim, s);
     const int64_t phase = tick + usi_robot_phase(r->index);
     const bool is_up = usi_is_up(s);
     // A computer that has just started sends anew what is sent once.
     is_first = is_first || (s->faults.boot_tick != 0 && s->faults.boot_tick == tick);
-    r->stamp_offset = s->stamp_offset;
     for (int32_t i = 0; i < r->n_topic; i++) {
         const usi_topic *t = &r->model->topic[i];
         // A computer that is off or starts sends nothing. Where the robot really is does not depend on it.

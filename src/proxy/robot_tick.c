@@ -108,6 +108,7 @@ static void answer(const usi_robot *r, const usi_mail *mail, usi_motor_reason re
     if (mail->topic != USI_COMMAND_MOTOR_TEXT || !r->motors || sscanf(mail->source, "motor:%d", &client) != 1)
         return;
     // The text lies in the message: after the header a String is a length and its characters.
+    if (mail->length < 8) return;
     const char *text = (const char *)usi_mail_bytes(mail) + 8;
     size_t length = strnlen(text, mail->length - 8);
     if (reason == USI_MOTOR_GOOD) {
@@ -208,16 +209,15 @@ static void carry(void *context, const us_sim *sim, const void *from, void *to) 
 static bool are_mails_sound(const usi_robot *r, const usi_robot_state *s) {
     const char *bytes = (const char *)s + r->uplink_at;
     if (!usi_link_is_sound(&s->uplink, bytes, r->uplink_size, USI_COMMAND_COUNT)) return false;
-    for (size_t at = 0; at < s->uplink.used;) {
-        usi_link_item item;
+    usi_link_item item;
+    const void *body;
+    for (size_t at = 0; (body = usi_link_next(&s->uplink, bytes, &at, &item));) {
         usi_mail mail;
-        memcpy(&item, bytes + at, sizeof item);
         if (item.length < sizeof mail) return false;
-        memcpy(&mail, bytes + at + sizeof item, sizeof mail);
+        memcpy(&mail, body, sizeof mail);
         if (mail.length != item.length - sizeof mail || mail.length > USI_MAIL_MAX ||
             mail.topic != item.topic || !memchr(mail.source, 0, sizeof mail.source))
             return false;
-        at += sizeof item + (item.length + 7u) / 8 * 8;
     }
     return true;
 }

@@ -108,18 +108,9 @@ void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_rob
         [USI_COMMAND_ASK_LOCOMOTOR - USI_COMMAND_ASK] = reply_locomotor,
         [USI_COMMAND_ASK_POSE - USI_COMMAND_ASK] = reply_pose_estimator,
         [USI_COMMAND_ASK_NAVIGATOR - USI_COMMAND_ASK] = reply_navigator};
-    r->stamp_offset = s->stamp_offset;
     if (reply->service < 0 || !r->outlet[r->n_topic + reply->service].writer) return;
-    const int64_t time = usi_time_of(p, us_sim_get_tick(sim));
-    usi_sampling w = {.p = p,
-                      .r = r,
-                      .sim = sim,
-                      .s = s,
-                      .firmware = usi_view_firmware(r, s),
-                      .time = time,
-                      .of_time = time,
-                      .outlet = r->n_topic + reply->service,
-                      .sensor = -1};
+    usi_sampling w = usi_sampling_begin(p, r, sim, s);
+    w.outlet = r->n_topic + reply->service;
     send[reply->service](&w, reply);
     usi_outbox_ring(p->outbox);
 }

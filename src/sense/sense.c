@@ -3,26 +3,18 @@
 
 #include <math.h>
 
+#include "base/rate.h"
 #include "model/robots.h"
 
-// At the rate, at most once a step. The small term forgives rounding: at 50 Hz and 1 ms it is every 20th tick
-// exactly.
-static bool is_due(const us_model *m, const usi_sensor *k, int64_t tick) {
-    if (k->rate <= 0) return true;
-    const double per_step = m->step * k->rate;
-    tick += k->phase;
-    return floor((double)tick * per_step + 1e-6) != floor((double)(tick - 1) * per_step + 1e-6);
-}
-
-// The first tick after this one.
+// The first tick after this one at which it samples: at its rate, at most once a step.
 static int64_t next_due(const us_model *m, const usi_sensor *k, int64_t tick) {
     if (k->rate <= 0) return tick + 1;
     const double per_step = m->step * k->rate;
     if (per_step < 1e-15) return INT64_MAX;  // in more than a million years
-    const double n = floor((double)(tick + k->phase) * per_step + 1e-6) + 1;
+    const double n = usi_times_due(k->rate, m->step, tick + k->phase) + 1;
     int64_t due = (int64_t)floor((n - 1e-6) / per_step) - k->phase - 1;
     if (due <= tick) due = tick + 1;
-    while (!is_due(m, k, due))
+    while (!usi_is_due(k->rate, m->step, due + k->phase))
         due++;
     return due;
 }

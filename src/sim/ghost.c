@@ -8,7 +8,7 @@
 
 #include "sim/sim.h"
 
-static int32_t first_q(const us_model *m, int32_t tree) { return m->node[m->tree[tree].first].q; }
+int32_t usi_first_q(const us_model *m, int32_t tree) { return m->node[m->tree[tree].first].q; }
 static int32_t end_q(const us_model *m, int32_t tree) {
     return m->tree[tree].end < m->n_node ? m->node[m->tree[tree].end].q : m->n_q;
 }
@@ -74,7 +74,7 @@ static bool has_friction(const us_model *m, int32_t i, int32_t tree) {
 
 usi_tree_size usi_sim_tree_size(const us_sim *s, int32_t tree) {
     const us_model *m = s->model;
-    usi_tree_size n = {end_q(m, tree) - first_q(m, tree), m->tree[tree].end - m->tree[tree].first, 0};
+    usi_tree_size n = {end_q(m, tree) - usi_first_q(m, tree), m->tree[tree].end - m->tree[tree].first, 0};
     for (int32_t i = 0; i < m->n_drive; i++)
         n.n_actuation += is_of(m, i, tree) ? DRIVE_NUMBERS : 0;
     for (int32_t i = 0; i < m->n_friction; i++)
@@ -85,7 +85,7 @@ usi_tree_size usi_sim_tree_size(const us_sim *s, int32_t tree) {
 void usi_sim_get_tree(const us_sim *s, int32_t tree, double *out_q, double *out_v, double *out_actuation) {
     const us_model *m = s->model;
     usi_tree_size n = usi_sim_tree_size(s, tree);
-    memcpy(out_q, s->now.q + first_q(m, tree), (size_t)n.n_q * sizeof(double));
+    memcpy(out_q, s->now.q + usi_first_q(m, tree), (size_t)n.n_q * sizeof(double));
     memcpy(out_v, s->now.v + m->tree[tree].first, (size_t)n.n_v * sizeof(double));
     for (int32_t i = 0; i < m->n_drive; i++) {
         if (!is_of(m, i, tree)) continue;
@@ -108,11 +108,11 @@ static bool all_finite(const double *x, int32_t n) {
 
 // The owner's bits are taken as they are: a quaternion that was normalised once more would no longer be its
 // own.
-static bool has_rotations(const us_model *m, int32_t tree, const double *q) {
+bool usi_has_rotations(const us_model *m, int32_t tree, const double *q) {
     for (int32_t i = m->tree[tree].first; i < m->tree[tree].end; i++) {
         const usi_node *n = &m->node[i];
         if (n->kind != USI_NODE_BALL && n->kind != USI_NODE_FREE) continue;
-        const double *r = q + n->q - first_q(m, tree);
+        const double *r = q + n->q - usi_first_q(m, tree);
         if (!(fabs(r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + r[3] * r[3] - 1) < 1e-6)) return false;
     }
     return true;
@@ -137,10 +137,10 @@ static bool is_actuation_valid(const us_model *m, int32_t tree, const double *x,
 bool usi_sim_put_tree(us_sim *s, int32_t tree, const double *q, const double *v, const double *actuation) {
     const us_model *m = s->model;
     usi_tree_size n = usi_sim_tree_size(s, tree);
-    if (!all_finite(q, n.n_q) || !all_finite(v, n.n_v) || !has_rotations(m, tree, q) ||
+    if (!all_finite(q, n.n_q) || !all_finite(v, n.n_v) || !usi_has_rotations(m, tree, q) ||
         !is_actuation_valid(m, tree, actuation, n.n_actuation))
         return false;
-    memcpy(s->now.q + first_q(m, tree), q, (size_t)n.n_q * sizeof(double));
+    memcpy(s->now.q + usi_first_q(m, tree), q, (size_t)n.n_q * sizeof(double));
     memcpy(s->now.v + m->tree[tree].first, v, (size_t)n.n_v * sizeof(double));
     for (int32_t i = 0; i < m->n_drive; i++) {
         if (!is_of(m, i, tree)) continue;

@@ -310,6 +310,9 @@ us_status usi_sim_settle(us_sim *s, us_body base, const double pose[3], double *
 typedef struct usi_tree_size {
     int32_t n_q, n_v, n_actuation;
 } usi_tree_size;
+int32_t usi_first_q(const us_model *m, int32_t tree);
+// Whether the quaternions among a tree's positions (from its first one on) have length 1 within rounding.
+bool usi_has_rotations(const us_model *m, int32_t tree, const double *q);
 usi_tree_size usi_sim_tree_size(const us_sim *s, int32_t tree);
 // Room for marks; all trees are then our own. US_ERR_MEMORY.
 us_status usi_sim_allow_ghosts(us_sim *s);

@@ -3,21 +3,8 @@
 // A checksum shows that a file is whole, not that it is honest. What the step takes for granted is checked
 // here: indices within their lists, counts within their room, numbers finite and within their range. Plug-ins
 // check their own part.
-#include <math.h>
-
+#include "base/sound.h"
 #include "sim/sim.h"
-
-// Farther, faster or later than anything that runs: beyond it numbers lose their meaning as indices of
-// ground.
-static const double MAX_NUMBER = 1e12;
-static const int64_t MAX_TICK = INT64_C(1) << 53;
-
-static bool are_numbers(const double *x, int32_t n) {
-    for (int32_t i = 0; i < n; i++) {
-        if (!(fabs(x[i]) <= MAX_NUMBER)) return false;
-    }
-    return true;
-}
 
 static bool are_between(const double *x, int32_t n, double low, double high) {
     for (int32_t i = 0; i < n; i++) {
@@ -28,34 +15,30 @@ static bool are_between(const double *x, int32_t n, double low, double high) {
 
 // ---------------------------------------------------------------- motion
 
-static bool has_unit_quaternions(const us_model *m, const double *q) {
-    for (int32_t i = 0; i < m->n_joint; i++) {
-        const usi_joint *j = &m->joint[i];
-        if (j->type != US_JOINT_FLOATING && j->type != US_JOINT_SPHERICAL) continue;
-        const double *x = q + j->first_q;
-        double n2 = x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3];
-        // A step leaves them within rounding.
-        if (!(fabs(n2 - 1) < 1e-6)) return false;
+static bool has_rotations(const us_model *m, const double *q) {
+    for (int32_t tree = 0; tree < m->n_tree; tree++) {
+        if (!usi_has_rotations(m, tree, q + usi_first_q(m, tree))) return false;
     }
     return true;
 }
 
 static bool is_motion_sound(const us_model *m, const usi_state *t) {
-    return t->tick[0] >= 0 && t->tick[0] <= MAX_TICK && are_numbers(t->q, m->n_q_pad) &&
-           are_numbers(t->v, m->n_pad) && are_numbers(t->a, m->n_pad) && are_numbers(t->a_before, m->n_pad) &&
-           are_between(t->substep, 1, 0, m->step) && has_unit_quaternions(m, t->q);
+    return t->tick[0] >= 0 && t->tick[0] <= USI_MAX_TICK && usi_are_numbers(t->q, (size_t)m->n_q_pad) &&
+           usi_are_numbers(t->v, (size_t)m->n_pad) && usi_are_numbers(t->a, (size_t)m->n_pad) &&
+           usi_are_numbers(t->a_before, (size_t)m->n_pad) && are_between(t->substep, 1, 0, m->step) &&
+           has_rotations(m, t->q);
 }
 
 // ---------------------------------------------------------------- drives, batteries, sensors
 
 static bool are_drives_sound(const us_model *m, const usi_state *t) {
     const int32_t n = m->n_drive;
-    bool is_sound = are_numbers(t->drive_position, n) && are_numbers(t->drive_velocity, n) &&
-                    are_numbers(t->drive_torque, n) && are_numbers(t->drive_effort, n) &&
-                    are_between(t->drive_limit_scale, n, 0, MAX_NUMBER) &&
-                    are_between(t->drive_strength, n, 0, 1) &&
-                    are_between(t->blockage, m->n_friction, 0, MAX_NUMBER) &&
-                    are_numbers(t->stuck, m->n_friction) && are_between(t->battery_on, m->n_battery, 0, 1);
+    bool is_sound =
+        usi_are_numbers(t->drive_position, (size_t)n) && usi_are_numbers(t->drive_velocity, (size_t)n) &&
+        usi_are_numbers(t->drive_torque, (size_t)n) && usi_are_numbers(t->drive_effort, (size_t)n) &&
+        are_between(t->drive_limit_scale, n, 0, USI_MAX_NUMBER) && are_between(t->drive_strength, n, 0, 1) &&
+        are_between(t->blockage, m->n_friction, 0, USI_MAX_NUMBER) &&
+        usi_are_numbers(t->stuck, (size_t)m->n_friction) && are_between(t->battery_on, m->n_battery, 0, 1);
     for (int32_t i = 0; i < m->n_battery && is_sound; i++)
         is_sound = t->battery_energy[i] >= 0 && t->battery_energy[i] <= m->battery[i].capacity;
     return is_sound;
@@ -64,11 +47,12 @@ static bool are_drives_sound(const us_model *m, const usi_state *t) {
 static bool are_sensors_sound(const us_model *m, const usi_state *t) {
     for (int32_t i = 0; i < m->n_sensor; i++) {
         const usi_sensor_state *k = &t->sensor[i];
-        if (!are_numbers(k->offset, 6) || !are_numbers(&k->drift, 1) || !are_numbers(k->before, 3) ||
-            k->is_stuck < 0 || k->is_stuck > 1 || k->tick < 0 || k->tick > MAX_TICK || k->due < 0)
+        if (!usi_are_numbers(k->offset, 6) || !usi_are_numbers(&k->drift, 1) ||
+            !usi_are_numbers(k->before, 3) || k->is_stuck < 0 || k->is_stuck > 1 || k->tick < 0 ||
+            k->tick > USI_MAX_TICK || k->due < 0)
             return false;
     }
-    return are_numbers(t->reading, m->n_reading);
+    return usi_are_numbers(t->reading, (size_t)m->n_reading);
 }
 
 static bool are_wrenches_sound(const us_model *m, const usi_state *t) {
@@ -77,7 +61,7 @@ static bool are_wrenches_sound(const us_model *m, const usi_state *t) {
         const usi_applied *a = &t->applied[i];
         const double numbers[] = {a->wrench.n.x, a->wrench.n.y, a->wrench.n.z,
                                   a->wrench.f.x, a->wrench.f.y, a->wrench.f.z};
-        if (a->body < 0 || a->body >= m->n_body || !are_numbers(numbers, 6)) return false;
+        if (a->body < 0 || a->body >= m->n_body || !usi_are_numbers(numbers, 6)) return false;
     }
     return true;
 }
@@ -89,17 +73,17 @@ static bool is_touch_sound(const us_model *m, const usi_contact_state *c, const 
                         t->X_AB.p.x, t->X_AB.p.y, t->X_AB.p.z};
     return t->geom_a >= 0 && t->geom_a < m->n_geom && t->geom_b >= 0 && t->geom_b < m->n_geom &&
            t->first >= 0 && t->n >= 0 && t->n <= c->n_anchor[0] - t->first && t->material >= 0 &&
-           t->material < m->n_material && are_numbers(X, 7);
+           t->material < m->n_material && usi_are_numbers(X, 7);
 }
 
 static bool is_anchor_sound(const usi_anchor *a) {
     const us_vec3 vectors[] = {a->p_A, a->p_B, a->normal, a->xi, a->hold, a->angle, a->g};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
         const double x[] = {vectors[i].x, vectors[i].y, vectors[i].z};
-        if (!are_numbers(x, 3)) return false;
+        if (!usi_are_numbers(x, 3)) return false;
     }
     const double springs[] = {a->stiffness, a->damping};
-    return are_between(springs, 2, 0, 1e300) && are_numbers(a->memory, US_TOUCH_MEMORY);
+    return are_between(springs, 2, 0, 1e300) && usi_are_numbers(a->memory, US_TOUCH_MEMORY);
 }
 
 static bool is_contact_sound(const us_model *m, const usi_contact_state *c) {

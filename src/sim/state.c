@@ -308,11 +308,7 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     if (s->contacts) s->contacts->collide.n_soil_contact = 0;
     s->has_last_step = false;
     s->n_event = 0;
-    for (int32_t i = 0; i < n; i++) {
-        size_t bytes = f[i].count * f[i].each;
-        if (bytes)
-            memcpy((char *)s->now.block + f[i].offset, (const char *)s->next.block + f[i].offset, bytes);
-    }
+    memcpy(s->now.block, s->next.block, s->state_size);
     usi_report_input(s, &(usi_input){.kind = USI_INPUT_STATE});
     return US_OK;
 }

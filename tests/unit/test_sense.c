@@ -183,6 +183,33 @@ static void a_unit_samples_as_often_as_its_rate_says(void **state) {
     rig_fini(&r);
 }
 
+// The samples in between are left out, and that changes none of the others.
+static void a_unit_with_a_rate_reads_the_same_bits_when_it_is_due(void **state) {
+    (void)state;
+    static const double rates[] = {1, 7, 30, 100, 333, 999, 1000};
+    for (size_t k = 0; k < sizeof rates / sizeof *rates; k++) {
+        rig slow, fast;
+        rig_init(&slow, rates[k]);
+        rig_init(&fast, 0);
+        const int32_t unit = imu(&slow, "arm_imu");
+        int64_t n = 0;
+        command(&slow, 3, 0.2);
+        command(&fast, 3, 0.2);
+        for (int i = 1; i < 1100; i++) {
+            run(&slow, 1);
+            run(&fast, 1);
+            if (slow.sim->now.sensor[unit].tick != us_sim_get_tick(slow.sim)) continue;
+            assert_memory_equal(usi_sim_reading(slow.sim, unit), usi_sim_reading(fast.sim, unit),
+                                10 * sizeof(double));
+            n++;
+        }
+        // As many as fit into 1.1 s, give or take the phase.
+        assert_true(fabs((double)n - 1.1 * rates[k]) <= 2);
+        rig_fini(&slow);
+        rig_fini(&fast);
+    }
+}
+
 // ---------------------------------------------------------------- faults
 
 static void a_stuck_encoder_lets_its_drive_give_the_same_torque_whatever_the_joint_does(void **state) {
@@ -365,6 +392,7 @@ int main(void) {
         cmocka_unit_test(a_unit_on_a_turntable_feels_rate_pull_and_gravity_at_its_own_place),
         cmocka_unit_test(a_unit_feels_the_jerk_of_a_joint_that_starts),
         cmocka_unit_test(a_unit_samples_as_often_as_its_rate_says),
+        cmocka_unit_test(a_unit_with_a_rate_reads_the_same_bits_when_it_is_due),
         cmocka_unit_test(a_stuck_encoder_lets_its_drive_give_the_same_torque_whatever_the_joint_does),
         cmocka_unit_test(an_offset_moves_the_joint_and_a_drift_goes_on),
         cmocka_unit_test(a_bias_and_a_stuck_unit_change_nothing_but_what_is_read),
