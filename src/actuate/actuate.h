@@ -43,8 +43,8 @@ typedef struct usi_actuation_input {
     const double *battery_energy, *battery_on;                     // n_battery
     const double *blockage;                                        // n_friction
     const double *stuck;                                           // n_friction
-    const usi_sensor_state *sensor;  // n_sensor; NULL: drives see their joints as they are
-    const double *reading;           // n_reading
+    const usi_encoder_state *encoder;  // n_encoder; NULL: drives see their joints as they are
+    int64_t tick;
 } usi_actuation_input;
 
 // Makes the rows. Those that can give no torque in this step are left out; the effort of a drive without a

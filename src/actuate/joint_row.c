@@ -34,9 +34,11 @@ typedef struct feedback {
 
 static inline feedback feedback_of(const us_model *m, const usi_joint_law *law,
                                    const usi_actuation_input *in) {
-    const int32_t k = in->sensor ? m->drive[law->index].encoder : -1;
-    if (k < 0) return (feedback){in->q[law->q], 0, true};
-    return (feedback){in->reading[m->sensor[k].reading], in->sensor[k].drift, !in->sensor[k].is_stuck};
+    const double q = in->q[law->q];
+    if (law->encoder < 0 || !in->encoder) return (feedback){q, 0, true};
+    const usi_encoder_state *s = &in->encoder[law->encoder];
+    if (s->is_stuck) return (feedback){s->held, 0, false};
+    return (feedback){q + usi_encoder_offset(s, m->step, in->tick), s->drift, true};
 }
 
 // Towards the commanded position and velocity, plus the commanded torque. The torque of a drive whose encoder

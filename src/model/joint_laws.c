@@ -83,7 +83,7 @@ static void put_springs(placing *p) {
     const us_model *m = p->m;
     for (int32_t v = 0; v < m->n_node; v++) {
         usi_joint_law law = {.kp = m->stiffness[v], .kd = m->damping[v], .lower = m->rest[v], .index = -1};
-        law.battery = -1;
+        law.battery = law.encoder = -1;
         law.v = v;
         law.q = m->node[v].q;
         if (law.kp > 0 || law.kd > 0) put(p, USI_LAW_SPRING, &law);
@@ -95,6 +95,7 @@ static void put_drives(placing *p) {
         const usi_drive *d = &p->m->drive[i];
         usi_joint_law law = {.kp = d->kp, .kd = d->kd, .bound = d->limit, .v = d->v, .q = d->q, .index = i};
         law.battery = d->battery;
+        law.encoder = d->encoder;
         if (d->v >= 0) put(p, USI_LAW_DRIVE, &law);
     }
 }

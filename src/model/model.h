@@ -76,7 +76,7 @@ typedef struct usi_drive {
     double position, velocity, torque;  // start values
     int32_t joint, v, q;                // v, q: -1 when the joint is broken
     int32_t battery;                    // that feeds it; -1: none
-    int32_t encoder;                    // sensor over which its loop is closed; -1: the joint itself
+    int32_t encoder;                    // over which its loop is closed; -1: the joint itself
     int32_t reserved;                   // 0
 } usi_drive;
 
@@ -98,10 +98,10 @@ typedef struct usi_joint_law {
     double reach;    // rad or m per speed: how far ahead a limit brakes within a step
     double inertia;  // kg m2: of friction, about the axis at the start state
     int32_t v, q;
-    int32_t index;     // of the drive; of friction in `friction`
-    int32_t battery;   // of drives; -1: none
-    int32_t is_held;   // of friction: there is a place where the joint sticks
-    int32_t reserved;  // 0
+    int32_t index;    // of the drive; of friction in `friction`
+    int32_t battery;  // of drives; -1: none
+    int32_t is_held;  // of friction: there is a place where the joint sticks
+    int32_t encoder;  // of drives: what they see of their joint; -1: the joint as it is
 } usi_joint_law;
 
 // Gains of dry friction of a strength, N m or N.
@@ -208,28 +208,29 @@ typedef struct usi_exclusion {
     int32_t a, b;
 } usi_exclusion;
 
-typedef enum usi_sensor_kind {
-    USI_SENSOR_ENCODER,
-    USI_SENSOR_IMU,
-    USI_SENSOR_BATTERY,
-    USI_SENSOR_KINDS
-} usi_sensor_kind;
+// An encoder at a joint's coordinate (sense/sense.h).
+typedef struct usi_encoder {
+    const char *name;  // its joint's, without the robot's
+    int32_t q, v;
+    bool is_lost;  // behind a break: its cable is torn
+} usi_encoder;
 
-// A sensor of a robot (sense/sense.h).
+typedef enum usi_sensor_kind { USI_SENSOR_IMU, USI_SENSOR_BATTERY, USI_SENSOR_KINDS } usi_sensor_kind;
+
+// A sensor of a robot that takes samples.
 typedef struct usi_sensor {
     int32_t kind, robot;
-    int32_t q, v;                // encoder: coordinate
     int32_t reading, n_reading;  // where its numbers begin among all, and how many they are
     int32_t body;                // imu: link
     int32_t battery;             // battery: which
     bool is_lost;                // behind a break: its cable is torn
     double rate;                 // Hz; 0: every step
     int64_t phase;               // ticks by which its samples come earlier than those of the first robot
-    const char *name;            // an encoder's is its joint's, without the robot's
-    const char *frame;           // id of the frame of its readings; NULL: they have none
-    us_pose X_BS;                // imu: in its link
-    double noise[2];  // imu: standard deviations of the specific force, m/s^2, and angular velocity, rad/s
-    uint64_t seed;    // of the noise
+    const char *name;
+    const char *frame;  // id of the frame of its readings; NULL: they have none
+    us_pose X_BS;       // imu: in its link
+    double noise[2];    // imu: standard deviations of the specific force, m/s^2, and angular velocity, rad/s
+    uint64_t seed;      // of the noise
 } usi_sensor;
 
 // X(type, name, count, unit, about)
@@ -305,8 +306,10 @@ struct us_model {
     int32_t n_interaction, n_pair_row, n_deformable, n_region, n_soil_map;
     int32_t n_soil;                       // n_material when any of them is a soil, otherwise 0
     const struct usi_robot_model *robot;  // those on the network: robots.h
+    const usi_encoder *encoder;           // robot by robot
     const usi_sensor *sensor;             // robot by robot
-    int32_t n_sensor, n_reading;          // n_reading: numbers of all of them
+    int32_t n_encoder;
+    int32_t n_sensor, n_reading;  // n_reading: numbers of all of them
     int32_t n_robot;
     double clock_rate;  // Hz, of /clock
 #define MODEL_FIELD(type, name, count, unit, about) type *name;

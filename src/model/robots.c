@@ -486,8 +486,7 @@ int32_t usi_robot_find_sensor(const us_model *m, const usi_robot_model *r, usi_s
 }
 
 static void add_sensor(us_model *m, usi_robot_model *r, usi_sensor *sensor, usi_sensor with) {
-    static const int32_t numbers[USI_SENSOR_KINDS] = {
-        [USI_SENSOR_ENCODER] = 2, [USI_SENSOR_IMU] = 10, [USI_SENSOR_BATTERY] = 3};
+    static const int32_t numbers[USI_SENSOR_KINDS] = {[USI_SENSOR_IMU] = 10, [USI_SENSOR_BATTERY] = 3};
     with.robot = (int32_t)(r - m->robot);
     with.phase = usi_robot_phase(with.robot);
     with.reading = m->n_reading;
@@ -497,17 +496,28 @@ static void add_sensor(us_model *m, usi_robot_model *r, usi_sensor *sensor, usi_
     r->n_sensor++;
 }
 
-static void add_encoders(us_model *m, usi_robot_model *r, usi_sensor *sensor) {
-    for (int32_t j = 0; j < r->firmware.n_joint; j++) {
-        int32_t drive = r->firmware.joint[j].drive;
-        if (drive >= 0 && !r->joint[j].is_lost) m->drive[r->drive[drive].index].encoder = m->n_sensor;
-        add_sensor(m, r, sensor,
-                   (usi_sensor){.kind = USI_SENSOR_ENCODER,
-                                .name = r->firmware.joint[j].name,
-                                .q = r->joint[j].q,
-                                .v = r->joint[j].v,
-                                .is_lost = r->joint[j].is_lost});
+// One at each joint. A drive whose encoder is lost has lost its current too.
+static us_status make_encoders(const maker *k, usi_robot_model *robot) {
+    us_model *m = k->m;
+    int32_t n = 0;
+    for (int32_t i = 0; i < m->n_robot; i++)
+        n += robot[i].firmware.n_joint;
+    usi_encoder *encoder = TAKE(k->arena, n, usi_encoder);
+    if (!encoder) return US_ERR_MEMORY;
+    m->encoder = encoder;
+    for (int32_t i = 0; i < m->n_robot; i++) {
+        usi_robot_model *r = &robot[i];
+        r->first_encoder = m->n_encoder;
+        for (int32_t j = 0; j < r->firmware.n_joint; j++) {
+            int32_t drive = r->firmware.joint[j].drive;
+            if (drive >= 0 && !r->joint[j].is_lost) m->drive[r->drive[drive].index].encoder = m->n_encoder;
+            encoder[m->n_encoder++] = (usi_encoder){.name = r->firmware.joint[j].name,
+                                                    .q = r->joint[j].q,
+                                                    .v = r->joint[j].v,
+                                                    .is_lost = r->joint[j].is_lost};
+        }
     }
+    return US_OK;
 }
 
 // On a link, with the link's frame or one of its own.
@@ -537,13 +547,12 @@ static double fastest_topic(const us_network_def *d, const char *source) {
     return rate > 0 ? rate : us_topic_source_view(USI_SOURCE_IMU)->rate;
 }
 
-// An encoder for each joint, an inertial unit at the root's origin, the battery's gauge, and those that were
-// asked for.
+// An inertial unit at the root's origin, those that were asked for, and the battery's gauge.
 static us_status make_sensors(const maker *k, usi_robot_model *robot) {
     us_model *m = k->m;
     int32_t n = 0;
     for (int32_t i = 0; i < m->n_robot; i++)
-        n += robot[i].firmware.n_joint + 2 + robot[i].network->n_sensor;
+        n += 2 + robot[i].network->n_sensor;
     usi_sensor *sensor = TAKE(k->arena, n, usi_sensor);
     if (!sensor) return US_ERR_MEMORY;
     m->sensor = sensor;
@@ -552,7 +561,6 @@ static us_status make_sensors(const maker *k, usi_robot_model *robot) {
         usi_robot_model *r = &robot[i];
         const us_network_def *d = r->network;
         r->first_sensor = m->n_sensor;
-        add_encoders(m, r, sensor);
         us_sensor_def usual = {
             .name = "imu", .link = r->root.i, .X_BS = us_pose_identity(), .rate = fastest_topic(d, "imu")};
         if (usual.rate * m->step >= 1) usual.rate = 0;
@@ -646,6 +654,7 @@ us_status usi_build_robots(usi_build *b, us_model *m) {
         if (!network || network->is_off) continue;
         status = make_robot(&k, &robot[m->n_robot++], g);
     }
+    if (!status) status = make_encoders(&k, robot);
     if (!status) status = make_sensors(&k, robot);
     for (int32_t i = 0; i < m->n_robot && !status; i++)
         status = make_topics(&k, &robot[i]);

@@ -67,7 +67,8 @@ typedef struct usi_robot_model {
     const usi_robot_frame *frame;
     const usi_topic *topic;  // the truth first: what is the robot's own leaves together
     const usi_script *script;
-    int32_t first_sensor, n_sensor;  // of the model: encoders in the order of the joints, then the others
+    int32_t first_encoder;           // of the model: firmware.n_joint, in the order of the joints
+    int32_t first_sensor, n_sensor;  // of the model
     const char *const *broken;       // names of the joints that broke, without the robot's
     int32_t n_frame, n_fixed_frame, n_topic, n_script, n_broken;
 } usi_robot_model;

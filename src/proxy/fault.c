@@ -57,23 +57,26 @@ us_status usi_proxy_set_strength(us_proxy *p, us_sim *sim, const char *robot, co
 
 // ---------------------------------------------------------------- the others
 
-static void set_encoder(us_sim *sim, int32_t sensor, const usi_fault_words *words) {
-    usi_sensor_state *e = &sim->now.sensor[sensor];
+static void set_encoder(us_sim *sim, int32_t encoder, const usi_fault_words *words) {
+    usi_encoder_state *e = &sim->now.encoder[encoder];
+    const int64_t tick = us_sim_get_tick(sim);
     switch (words->fault) {
     case USI_FAULT_STUCK:
+        e->held = usi_sim_read_encoder(sim, encoder).q;
         e->is_stuck = 1;
         break;
     case USI_FAULT_JUMP:
-        e->offset[0] += words->number[0];
+        e->offset += words->number[0];
         break;
     case USI_FAULT_DRIFT:
+        e->offset = usi_encoder_offset(e, sim->model->step, tick);
         e->drift = words->number[0];
+        e->since = tick;
         break;
     default:
-        *e = (usi_sensor_state){0};
+        *e = (usi_encoder_state){.held = e->held};
         break;
     }
-    usi_sim_sense_one(sim, sensor);
 }
 
 static void set_imu(us_sim *sim, int32_t sensor, const usi_fault_words *words) {
@@ -182,7 +185,7 @@ us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const
     if (words->part == USI_COMPONENT_IMU && imu < 0) return fail_imu(p->model, r->model, words->name, err);
     switch (words->part) {
     case USI_COMPONENT_ENCODER:
-        set_encoder(sim, r->model->first_sensor + joint, words);
+        set_encoder(sim, r->model->first_encoder + joint, words);
         break;
     case USI_COMPONENT_IMU:
         set_imu(sim, imu, words);
@@ -293,18 +296,19 @@ static void list_encoders(const fault_lister *t) {
     char what[300], text[300];
     for (int32_t i = 0; i < t->r->model->firmware.n_joint; i++) {
         const char *name = t->r->model->firmware.joint[i].name;
-        const usi_sensor_state *e = &t->sim->now.sensor[t->r->model->first_sensor + i];
-        if (!e->is_stuck && e->offset[0] == 0 && e->drift == 0) continue;
+        const usi_encoder_state *e = &t->sim->now.encoder[t->r->model->first_encoder + i];
+        const double offset = usi_encoder_offset(e, t->sim->model->step, us_sim_get_tick(t->sim));
+        if (!e->is_stuck && offset == 0 && e->drift == 0) continue;
         if (e->is_stuck) {
             snprintf(what, sizeof what, "encoder:%.200s=stuck", name);
             snprintf(text, sizeof text, "encoder of %.100s stuck at %.4g", name, usi_read_q(t->r, t->sim, i));
         } else if (e->drift != 0) {
             snprintf(what, sizeof what, "encoder:%.200s=drift:%.4g", name, e->drift);
-            snprintf(text, sizeof text, "encoder of %.100s off by %.4g, drifting by %.4g/s", name,
-                     e->offset[0], e->drift);
+            snprintf(text, sizeof text, "encoder of %.100s off by %.4g, drifting by %.4g/s", name, offset,
+                     e->drift);
         } else {
-            snprintf(what, sizeof what, "encoder:%.200s=jump:%.4g", name, e->offset[0]);
-            snprintf(text, sizeof text, "encoder of %.100s off by %.4g", name, e->offset[0]);
+            snprintf(what, sizeof what, "encoder:%.200s=jump:%.4g", name, offset);
+            snprintf(text, sizeof text, "encoder of %.100s off by %.4g", name, offset);
         }
         t->each(t->context, what, text);
     }

@@ -207,10 +207,10 @@ usi_robot_state *usi_take_state(const usi_robot *r, us_sim *sim);
 
 // What the robot's own sensors say, right or wrong: of a joint position and velocity.
 static inline double usi_read_q(const usi_robot *r, const us_sim *sim, int32_t joint) {
-    return usi_sim_reading(sim, r->model->first_sensor + joint)[0];
+    return usi_sim_read_encoder(sim, r->model->first_encoder + joint).q;
 }
 static inline double usi_read_v(const usi_robot *r, const us_sim *sim, int32_t joint) {
-    return usi_sim_reading(sim, r->model->first_sensor + joint)[1];
+    return usi_sim_read_encoder(sim, r->model->first_encoder + joint).v;
 }
 // All of them, for the firmware: in the proxy's memory, until the next robot is read.
 usi_firmware_readings usi_robot_read(const usi_robot *r, const us_sim *sim, const usi_robot_state *s);

@@ -30,25 +30,15 @@ static void sample(const us_model *m, const usi_sensor *k, const usi_sense_input
 
 void usi_sense_one(const us_model *m, const usi_sense_input *in, int32_t i, usi_sensor_state *sensor,
                    double *reading) {
-    const usi_sensor *k = &m->sensor[i];
-    if (k->kind == USI_SENSOR_ENCODER) {
-        usi_sense_encoders(k, 1, in, &sensor[i], reading);
-    } else {
-        sample(m, k, in, &sensor[i], reading + k->reading);
-    }
+    sample(m, &m->sensor[i], in, &sensor[i], reading + m->sensor[i].reading);
 }
 
 void usi_sense(const us_model *m, const usi_sense_input *in, usi_sensor_state *sensor, double *reading) {
-    for (int32_t r = 0; r < m->n_robot; r++) {
-        const usi_robot_model *robot = &m->robot[r];
-        const int32_t first = robot->first_sensor, n_encoder = robot->firmware.n_joint;
-        usi_sense_encoders(m->sensor + first, n_encoder, in, sensor + first, reading);
-        for (int32_t i = first + n_encoder; i < first + robot->n_sensor; i++) {
-            const usi_sensor *k = &m->sensor[i];
-            const bool is_now = in->time == 0 || in->tick >= sensor[i].due;
-            // Between samples an IMU needs nothing but the velocity of the tick before the next one.
-            if (!is_now && k->kind == USI_SENSOR_IMU && in->tick + 1 < sensor[i].due) continue;
-            sample(m, k, in, &sensor[i], is_now ? reading + k->reading : NULL);
-        }
+    for (int32_t i = 0; i < m->n_sensor; i++) {
+        const usi_sensor *k = &m->sensor[i];
+        const bool is_now = in->time == 0 || in->tick >= sensor[i].due;
+        // Between samples an IMU needs nothing but the velocity of the tick before the next one.
+        if (!is_now && k->kind == USI_SENSOR_IMU && in->tick + 1 < sensor[i].due) continue;
+        sample(m, k, in, &sensor[i], is_now ? reading + k->reading : NULL);
     }
 }

@@ -32,12 +32,13 @@ typedef struct usi_applied {
     X(double, blockage, n_friction, "N m, N", "dry friction that a fault adds")                       \
     X(double, battery_energy, n_battery, "J", "what is left in each battery")                         \
     X(double, battery_on, n_battery, "1", "whether a battery is connected: 1, or 0")                  \
+    X(usi_encoder_state, encoder, n_encoder, "", "faults of encoders")                                \
+    X(usi_sensor_state, sensor, n_sensor, "", "what sensors keep, and their faults")                  \
+    X(double, reading, n_reading, "", "what sensors say, one after the other")                        \
     X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")         \
     X(double, stuck, n_friction, "rad, m", "where dry friction holds a joint")                        \
     X(int32_t, n_applied, 1, "1", "bodies that a wrench was applied to")                              \
     X(usi_applied, applied, n_body, "", "those wrenches: they act in the next step")                  \
-    X(usi_sensor_state, sensor, n_sensor, "", "what sensors keep, and their faults")                  \
-    X(double, reading, n_reading, "", "what sensors say, one after the other")                        \
     X(uint8_t, plugin, n_plugin_byte, "", "what plug-ins keep: us_plugin")
 
 typedef struct usi_state {
@@ -166,7 +167,9 @@ us_status usi_deformables_carry(us_sim *from, us_sim *to,
                                 bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t),
                                 us_error *err);
 
-// readings.c: sensors see a state that was set rather than reached by a step; all, those of a tree, and one.
+// readings.c: what an encoder says.
+usi_encoder_reading usi_sim_read_encoder(const us_sim *s, int32_t encoder);
+// Sensors see a state that was set rather than reached by a step; all, those of a tree, and one.
 void usi_sim_sense(us_sim *s);
 void usi_sim_sense_tree(us_sim *s, int32_t tree);
 void usi_sim_sense_one(us_sim *s, int32_t sensor);

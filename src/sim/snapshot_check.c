@@ -44,12 +44,22 @@ static bool are_drives_sound(const us_model *m, const usi_state *t) {
     return is_sound;
 }
 
+static bool are_encoders_sound(const us_model *m, const usi_state *t) {
+    for (int32_t i = 0; i < m->n_encoder; i++) {
+        const usi_encoder_state *k = &t->encoder[i];
+        const double numbers[] = {k->held, k->offset, k->drift};
+        if (!usi_are_numbers(numbers, 3) || k->is_stuck < 0 || k->is_stuck > 1 || k->since < 0 ||
+            k->since > USI_MAX_TICK)
+            return false;
+    }
+    return true;
+}
+
 static bool are_sensors_sound(const us_model *m, const usi_state *t) {
     for (int32_t i = 0; i < m->n_sensor; i++) {
         const usi_sensor_state *k = &t->sensor[i];
-        if (!usi_are_numbers(k->offset, 6) || !usi_are_numbers(&k->drift, 1) ||
-            !usi_are_numbers(k->before, 3) || k->is_stuck < 0 || k->is_stuck > 1 || k->tick < 0 ||
-            k->tick > USI_MAX_TICK || k->due < 0)
+        if (!usi_are_numbers(k->offset, 6) || !usi_are_numbers(k->before, 3) || k->is_stuck < 0 ||
+            k->is_stuck > 1 || k->tick < 0 || k->tick > USI_MAX_TICK || k->due < 0)
             return false;
     }
     return usi_are_numbers(t->reading, (size_t)m->n_reading);
@@ -119,5 +129,6 @@ static bool is_contact_sound(const us_model *m, const usi_contact_state *c) {
 bool usi_state_is_sound(const us_sim *s, const usi_state *t) {
     const us_model *m = s->model;
     return is_motion_sound(m, t) && are_drives_sound(m, t) && are_wrenches_sound(m, t) &&
-           are_sensors_sound(m, t) && is_contact_sound(m, &t->contact) && usi_plugins_are_sound(s, t->plugin);
+           are_encoders_sound(m, t) && are_sensors_sound(m, t) && is_contact_sound(m, &t->contact) &&
+           usi_plugins_are_sound(s, t->plugin);
 }

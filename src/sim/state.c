@@ -13,7 +13,8 @@ int32_t usi_state_fields(const us_model *m, size_t n_plugin_byte, usi_field *out
     const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_drive = (size_t)m->n_drive,
                  n_body = (size_t)m->n_body;
     const size_t n_friction = (size_t)m->n_friction, n_battery = (size_t)m->n_battery;
-    const size_t n_sensor = (size_t)m->n_sensor, n_reading = (size_t)m->n_reading;
+    const size_t n_encoder = (size_t)m->n_encoder, n_sensor = (size_t)m->n_sensor,
+                 n_reading = (size_t)m->n_reading;
     const size_t max_contact = m->n_geom > 0 ? (size_t)m->max_contact : 0,
                  n_pair = (size_t)m->n_material * (size_t)m->n_material, n_loose = (size_t)m->n_loose,
                  n_soil = (size_t)m->n_soil, n_region = (size_t)m->n_region;

@@ -20,8 +20,8 @@ void usi_make_joint_rows(us_sim *s) {
                                     .battery_on = s->next.battery_on,
                                     .blockage = s->now.blockage,
                                     .stuck = s->now.stuck,
-                                    .sensor = s->is_trial ? NULL : s->now.sensor,
-                                    .reading = s->now.reading};
+                                    .encoder = s->is_trial ? NULL : s->now.encoder,
+                                    .tick = s->now.tick[0]};
     usi_actuation out = usi_actuation_of(s);
     usi_actuate(s->model, &in, &out, s->next.drive_effort);
     s->n_friction_row = out.n_friction;

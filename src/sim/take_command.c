@@ -24,12 +24,8 @@ void usi_carry_over(us_sim *s) {
     s->next.n_applied[0] = s->now.n_applied[0];
     for (int32_t i = 0; i < s->now.n_applied[0]; i++)
         s->next.applied[i] = s->now.applied[i];
-    if (s->model->n_sensor > 0) {
-        memcpy(s->next.sensor, s->now.sensor, (size_t)s->model->n_sensor * sizeof *s->now.sensor);
-        memcpy(s->next.reading, s->now.reading, (size_t)s->model->n_reading * sizeof *s->now.reading);
-    }
     usi_carry_plugins(s);
-    // What drives and joints keep stands one behind the other.
+    // What drives, joints and sensors keep stands one behind the other.
     memcpy(s->next.drive_position, s->now.drive_position,
            (size_t)((char *)(s->now.drive_effort + s->model->n_drive) - (char *)s->now.drive_position));
 }

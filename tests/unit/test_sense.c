@@ -120,7 +120,8 @@ static void a_unit_on_a_turntable_feels_rate_pull_and_gravity_at_its_own_place(v
     (void)state;
     rig r;
     rig_init(&r, 0);
-    assert_int_equal(r.robot->n_sensor, 5);
+    assert_int_equal(r.robot->n_sensor, 3);
+    assert_int_equal(r.model->n_encoder, 2);
     command(&r, 3, 0.2);
     run(&r, 3000);
     // Towards the axis with w^2 r. A drive of 1e5 N/m gives way by 6.3 N / 1e5, and the chord of a step lags
@@ -218,15 +219,15 @@ static void a_stuck_encoder_lets_its_drive_give_the_same_torque_whatever_the_joi
     rig_init(&r, 0);
     command(&r, 0, 0);
     run(&r, 100);
-    const int32_t encoder = r.robot->first_sensor + ARM;
-    const double held = usi_sim_reading(r.sim, encoder)[0];
-    r.sim->now.sensor[encoder].is_stuck = 1;
-    usi_sim_sense_one(r.sim, encoder);
+    const int32_t encoder = r.robot->first_encoder + ARM;
+    const double held = usi_sim_read_encoder(r.sim, encoder).q;
+    r.sim->now.encoder[encoder].is_stuck = 1;
+    r.sim->now.encoder[encoder].held = held;
     command(&r, 0, 0.01);
     for (int i = 0; i < 50; i++) {
         near(us_sim_view_torque(r.sim)[ARM], 1e5 * (0.01 - held), 1e-6);
-        near(usi_sim_reading(r.sim, encoder)[0], held, 0);
-        near(usi_sim_reading(r.sim, encoder)[1], 0, 0);
+        near(usi_sim_read_encoder(r.sim, encoder).q, held, 0);
+        near(usi_sim_read_encoder(r.sim, encoder).v, 0, 0);
         run(&r, 1);
     }
     // It has gone far beyond what was commanded: 1000 N on 1 kg for 50 ms.
@@ -238,21 +239,22 @@ static void an_offset_moves_the_joint_and_a_drift_goes_on(void **state) {
     (void)state;
     rig r;
     rig_init(&r, 0);
-    const int32_t encoder = r.robot->first_sensor + ARM;
+    const int32_t encoder = r.robot->first_encoder + ARM;
     command(&r, 0, 0.1);
     run(&r, 500);
     near(us_sim_view_q(r.sim)[ARM], 0.1, 1e-6);
-    r.sim->now.sensor[encoder].offset[0] = 0.02;
-    usi_sim_sense_one(r.sim, encoder);
-    near(usi_sim_reading(r.sim, encoder)[0], 0.12, 1e-6);
+    r.sim->now.encoder[encoder].offset = 0.02;
+    near(usi_sim_read_encoder(r.sim, encoder).q, 0.12, 1e-6);
     run(&r, 500);
     near(us_sim_view_q(r.sim)[ARM], 0.08, 1e-6);
-    near(usi_sim_reading(r.sim, encoder)[0], 0.1, 1e-6);
-    r.sim->now.sensor[encoder].drift = 0.05;
+    near(usi_sim_read_encoder(r.sim, encoder).q, 0.1, 1e-6);
+    r.sim->now.encoder[encoder].drift = 0.05;
+    r.sim->now.encoder[encoder].since = us_sim_get_tick(r.sim);
     run(&r, 500);
     // The loop follows the reading, whose rate it sees as its own.
-    near(r.sim->now.sensor[encoder].offset[0], 0.02 + 0.05 * 0.5, 1e-9);
-    near(usi_sim_reading(r.sim, encoder)[0], 0.1, 1e-4);
+    near(usi_encoder_offset(&r.sim->now.encoder[encoder], STEP, us_sim_get_tick(r.sim)), 0.02 + 0.05 * 0.5,
+         1e-9);
+    near(usi_sim_read_encoder(r.sim, encoder).q, 0.1, 1e-4);
     near(us_sim_view_v(r.sim)[ARM], -0.05, 1e-3);
     rig_fini(&r);
 }
@@ -293,7 +295,7 @@ static void readings_and_faults_are_in_the_snapshot(void **state) {
     rig_init(&r, 30);
     command(&r, 2, 0.1);
     run(&r, 50);
-    r.sim->now.sensor[r.robot->first_sensor + ARM].drift = 0.1;
+    r.sim->now.encoder[r.robot->first_encoder + ARM].drift = 0.1;
     run(&r, 25);
     size_t length = 0;
     us_sim_save(r.sim, NULL, 0, &length);
@@ -316,15 +318,15 @@ static void a_state_that_is_set_is_seen_at_once(void **state) {
     const double q = 0.3, v = 0;
     run(&r, 10);
     assert_int_equal(us_sim_set_joint(r.sim, (us_joint){ARM}, &q, &v), US_OK);
-    near(usi_sim_reading(r.sim, r.robot->first_sensor + ARM)[0], 0.3, 0);
+    near(usi_sim_read_encoder(r.sim, r.robot->first_encoder + ARM).q, 0.3, 0);
     const double all_q[2] = {1, -0.2}, all_v[2] = {2, 0};
     assert_int_equal(us_sim_set_state(r.sim, all_q, all_v), US_OK);
-    near(usi_sim_reading(r.sim, r.robot->first_sensor + TABLE)[0], 1, 0);
-    near(usi_sim_reading(r.sim, r.robot->first_sensor + TABLE)[1], 2, 0);
+    near(usi_sim_read_encoder(r.sim, r.robot->first_encoder + TABLE).q, 1, 0);
+    near(usi_sim_read_encoder(r.sim, r.robot->first_encoder + TABLE).v, 2, 0);
     near(usi_sim_reading(r.sim, imu(&r, "arm_imu"))[6], 2, 1e-12);
     near(usi_sim_reading(r.sim, imu(&r, "arm_imu"))[9], G, 1e-12);
     assert_int_equal(us_sim_reset(r.sim), US_OK);
-    near(usi_sim_reading(r.sim, r.robot->first_sensor + ARM)[0], 0, 0);
+    near(usi_sim_read_encoder(r.sim, r.robot->first_encoder + ARM).q, 0, 0);
     rig_fini(&r);
 }
 
@@ -335,7 +337,7 @@ static void another_model_with_the_same_robot_goes_on_with_its_sensors(void **st
     rig_init(&r, 0);
     command(&r, 2, 0.1);
     run(&r, 200);
-    r.sim->now.sensor[r.robot->first_sensor + ARM].offset[0] = 0.01;
+    r.sim->now.encoder[r.robot->first_encoder + ARM].offset = 0.01;
     run(&r, 1);
     double before[10];
     memcpy(before, usi_sim_reading(r.sim, imu(&r, "arm_imu")), sizeof before);

@@ -96,7 +96,7 @@ static void a_rotation_of_no_length(target *t) {
 static void a_negative_tick(target *t) { t->sim->now.tick[0] = INT64_MIN; }
 static void a_drive_of_double_strength(target *t) { t->sim->now.drive_strength[0] = 2; }
 static void a_battery_with_more_than_it_holds(target *t) { t->sim->now.battery_energy[0] = 1e9; }
-static void a_sensor_that_is_no_number(target *t) { t->sim->now.sensor[0].drift = NAN; }
+static void a_sensor_that_is_no_number(target *t) { t->sim->now.encoder[0].drift = NAN; }
 
 static const struct {
     const char *name;
