@@ -18,6 +18,7 @@ enum {
     USE_MASK = (1 << (31 - USI_MOTOR_SLOT_BITS)) - 1,
     PATIENCE = 1000 * USI_MOTOR_MS,  // ns: answers that did not come by then are not waited for
 };
+static const int64_t GUEST_TIME = INT64_C(2000) * USI_MOTOR_MS;  // ns
 #define DATAGRAM_RATE \
     10000.0  // datagrams/s that are read in all, a few percent of one processor: 64 clients at 150 Hz. The
              // system drops the others
@@ -39,49 +40,6 @@ static void refill(usi_motor_bucket *b, double rate, double max, int64_t now) {
 static void refill_client(usi_motor_server *s, usi_motor_client *c) {
     refill(&c->messages, s->def.message_rate, max_messages(s), s->now);
     refill(&c->bytes, s->def.byte_rate, max_bytes(s), s->now);
-}
-
-// ---- Joining and leaving ----
-
-usi_motor_client *usi_motor_join(usi_motor_server *s, bool is_udp) {
-    int32_t n = s->n_slot / 2, first = is_udp ? n : 0, slot = -1;
-    for (int32_t i = first; i < first + n && slot < 0; i++) {
-        if (atomic_load(&s->clients[i].id) < 0) slot = i;
-    }
-    if (slot < 0) {
-        usi_motor_count(&s->n_rejected);
-        return NULL;
-    }
-    usi_motor_client *c = &s->clients[slot];
-    usi_motor_session_init(&c->session);
-    c->n_use = (c->n_use + 1) & USE_MASK;
-    c->fd = -1;
-    c->is_udp = is_udp;
-    c->is_readable = c->is_hung = c->is_held = c->is_ending = false;
-    c->interest = 0;
-    c->messages = (usi_motor_bucket){max_messages(s), s->now};
-    c->bytes = (usi_motor_bucket){max_bytes(s), s->now};
-    c->n_unanswered = 0;
-    c->n_busy = 0;
-    c->heard = c->handed = s->now;
-    c->blocked = c->losses_reported = 0;
-    c->in_at = c->in_end = c->out_at = c->out_end = 0;
-    c->next_motor = 0;
-    // a new client gets the state of every motor
-    for (int32_t i = 0; i < s->def.n_motor; i++)
-        c->is_dirty[i] = s->motors[i].seen > 0;
-    atomic_store(&c->n_lost, 0);
-    atomic_store(&c->id, c->n_use << USI_MOTOR_SLOT_BITS | slot);
-    usi_motor_count(&s->n_joined);
-    usi_motor_count(is_udp ? &s->n_udp : &s->n_tcp);
-    return c;
-}
-
-void usi_motor_leave(usi_motor_server *s, usi_motor_client *c) {
-    if (c->fd >= 0) close(c->fd);
-    c->fd = -1;
-    atomic_store(&c->id, -1);
-    atomic_fetch_sub(c->is_udp ? &s->n_udp : &s->n_tcp, 1);
 }
 
 // ---- Messages out ----
@@ -112,6 +70,63 @@ static void append_number(usi_motor_client *c, uint32_t number, usi_motor_reason
     int n = snprintf(digits, sizeof digits, "%u", number);
     append_refusal(c, digits, (size_t)n, reason);
 }
+
+// ---- Joining and leaving ----
+
+static int32_t find_slot(usi_motor_server *s, bool is_udp) {
+    const int32_t n = s->n_slot / 2, first = is_udp ? n : 0;
+    for (int32_t i = first; i < first + n; i++) {
+        if (atomic_load(&s->clients[i].id) < 0) return i;
+    }
+    int32_t oldest = first + s->def.max_client;
+    for (int32_t i = oldest + 1; i < first + n; i++) {
+        if (s->clients[i].joined < s->clients[oldest].joined) oldest = i;
+    }
+    usi_motor_leave(s, &s->clients[oldest]);
+    return oldest;
+}
+
+usi_motor_client *usi_motor_join(usi_motor_server *s, bool is_udp) {
+    const int32_t slot = find_slot(s, is_udp);
+    usi_motor_client *c = &s->clients[slot];
+    c->is_guest = slot % (s->n_slot / 2) >= s->def.max_client;
+    usi_motor_session_init(&c->session);
+    c->n_use = (c->n_use + 1) & USE_MASK;
+    c->fd = -1;
+    c->is_udp = is_udp;
+    c->is_readable = c->is_hung = c->is_held = c->is_ending = false;
+    c->interest = 0;
+    c->messages = (usi_motor_bucket){max_messages(s), s->now};
+    c->bytes = (usi_motor_bucket){max_bytes(s), s->now};
+    c->n_unanswered = 0;
+    c->n_busy = 0;
+    c->joined = c->heard = c->handed = s->now;
+    c->blocked = c->losses_reported = 0;
+    c->in_at = c->in_end = c->out_at = c->out_end = 0;
+    c->next_motor = 0;
+    // A new client gets the state of every motor.
+    for (int32_t i = 0; i < s->def.n_motor; i++)
+        c->is_dirty[i] = s->motors[i].seen > 0 && !c->is_guest;
+    atomic_store(&c->n_lost, 0);
+    atomic_store(&c->id, c->n_use << USI_MOTOR_SLOT_BITS | slot);
+    if (c->is_guest) {
+        usi_motor_count(&s->n_rejected);
+        if (!is_udp) append_refusal(c, "", 0, USI_MOTOR_FULL);
+    } else {
+        usi_motor_count(&s->n_joined);
+        usi_motor_count(is_udp ? &s->n_udp : &s->n_tcp);
+    }
+    return c;
+}
+
+void usi_motor_leave(usi_motor_server *s, usi_motor_client *c) {
+    if (c->fd >= 0) close(c->fd);
+    c->fd = -1;
+    atomic_store(&c->id, -1);
+    if (!c->is_guest) atomic_fetch_sub(c->is_udp ? &s->n_udp : &s->n_tcp, 1);
+}
+
+// ---- What waits is sent ----
 
 // What the client must know about what it lost.
 static void report_losses(usi_motor_server *s, usi_motor_client *c) {
@@ -204,17 +219,26 @@ static void resolve(usi_motor_server *s, usi_motor_event *e) {
 
 // May another message be taken: is there a token, and room for its answer beside those that are due? A stop
 // may overdraw both: where messages are dropped, it is dropped last.
-static bool may_take(usi_motor_server *s, usi_motor_client *c, bool is_stop) {
+static bool may_take(usi_motor_server *s, usi_motor_client *c, bool is_urgent) {
     if (c->n_unanswered >= WINDOW && s->now - c->handed > PATIENCE)
         c->n_unanswered = 0;  // nobody will answer these any more
-    int32_t window = is_stop ? WINDOW + STOP_WINDOW : WINDOW;
-    double min_tokens = is_stop ? 1 - max_messages(s) : 1;
+    int32_t window = is_urgent ? WINDOW + STOP_WINDOW : WINDOW;
+    double min_tokens = is_urgent ? 1 - max_messages(s) : 1;
     return c->n_unanswered < window && c->messages.tokens >= min_tokens && has_room(c, c->n_unanswered + 1);
+}
+
+static bool is_stop(const usi_motor_event *e) {
+    return e->kind == USI_MOTOR_COMMAND &&
+           (e->command.kind == USI_MOTOR_STOP || e->command.kind == USI_MOTOR_STOP_ALL);
 }
 
 static void take(usi_motor_server *s, usi_motor_client *c, usi_motor_event *e) {
     c->messages.tokens -= 1;
     resolve(s, e);
+    if (c->is_guest && e->kind == USI_MOTOR_COMMAND && !is_stop(e)) {
+        e->kind = USI_MOTOR_REFUSED;
+        e->reason = USI_MOTOR_FULL;
+    }
     if (e->kind == USI_MOTOR_REFUSED) {
         usi_motor_count(&s->n_bad);
         append_refusal(c, e->text, e->length, e->reason);
@@ -283,6 +307,13 @@ static bool read_stream(usi_motor_server *s, usi_motor_client *c) {
     return true;
 }
 
+// Whether a guest has had its time, answers to its stops included.
+static bool is_guest_over(usi_motor_server *s, const usi_motor_client *c) {
+    const int64_t end = c->joined + GUEST_TIME;
+    if (s->now < end) usi_motor_due(s, end);
+    return s->now >= end;
+}
+
 void usi_motor_serve_stream(usi_motor_server *s, usi_motor_client *c) {
     bool is_here = read_stream(s, c);
     usi_motor_take_answers(s);
@@ -293,6 +324,7 @@ void usi_motor_serve_stream(usi_motor_server *s, usi_motor_client *c) {
         if (!is_owed && waiting(c) == 0) is_here = false;
         usi_motor_due(s, s->now + 100 * USI_MOTOR_MS);
     }
+    if (is_here && c->is_guest) is_here = !is_guest_over(s, c);
     if (!is_here) {
         usi_motor_leave(s, c);
         return;
@@ -337,12 +369,6 @@ static void take_datagram(usi_motor_server *s, const struct sockaddr_storage *fr
             return;
         }
         c = usi_motor_join(s, true);
-        if (!c) {
-            char text[USI_MOTOR_REPLY];
-            size_t n = usi_motor_format_refusal("", 0, USI_MOTOR_FULL, text, sizeof text);
-            (void)sendto(s->sockets.udp, text, n, MSG_NOSIGNAL, (const struct sockaddr *)from, from_length);
-            return;
-        }
         c->address = *from;
         c->address_length = from_length;
     }
@@ -358,9 +384,7 @@ static void take_datagram(usi_motor_server *s, const struct sockaddr_storage *fr
             at++;
         }
         if (e.kind == USI_MOTOR_NOTHING) continue;
-        bool is_stop = e.kind == USI_MOTOR_COMMAND &&
-                       (e.command.kind == USI_MOTOR_STOP || e.command.kind == USI_MOTOR_STOP_ALL);
-        if ((c->bytes.tokens > 0 || is_stop) && may_take(s, c, is_stop)) {
+        if ((c->bytes.tokens > 0 || is_stop(&e)) && may_take(s, c, is_stop(&e))) {
             take(s, c, &e);
         } else {
             c->n_busy++;
@@ -391,6 +415,10 @@ void usi_motor_read_datagrams(usi_motor_server *s) {
 
 void usi_motor_serve_sender(usi_motor_server *s, usi_motor_client *c) {
     (void)usi_motor_flush(s, c);
+    if (c->is_guest) {
+        if (is_guest_over(s, c)) usi_motor_leave(s, c);
+        return;
+    }
     int64_t end = c->heard + usi_motor_ns(s->def.idle_timeout);
     if (s->now >= end) {
         usi_motor_count(&s->n_expired);

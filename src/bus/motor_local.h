@@ -15,8 +15,9 @@ enum {
     USI_MOTOR_OUT = 8192,     // bytes that wait for one client: the answers of a full window, what states may
                               // take, and some to spare
     USI_MOTOR_N_CELL = 1024,  // answers under way from other threads; a power of two
-    USI_MOTOR_SLOT_BITS = 11,  // of a client's number: its slot. The rest counts how often the slot was used
+    USI_MOTOR_SLOT_BITS = 12,  // of a client's number: its slot. The rest counts how often the slot was used
     USI_MOTOR_MS = 1000000,    // ns
+    USI_MOTOR_N_GUEST = 32,    // slots of each kind beyond the clients'
 };
 
 // Data of an epoll event: a client's slot, or one of these.
@@ -34,6 +35,7 @@ typedef struct usi_motor_client {
     int32_t n_use;            // of the slot
     int fd;                   // -1 for UDP
     bool is_udp;
+    bool is_guest;              // beyond the clients: it may stop motors and no more, and is soon gone
     bool is_readable, is_hung;  // as epoll said; a hung one is not watched any more
     bool is_held;               // it may not be read from just now
     bool is_ending;             // it will send no more: answers are still due
@@ -44,6 +46,7 @@ typedef struct usi_motor_client {
     usi_motor_bucket messages, bytes;
     int32_t n_unanswered;     // commands handed over
     uint32_t n_busy;          // dropped messages, not reported to it yet
+    int64_t joined;           // ns
     int64_t heard;            // ns: last byte in
     int64_t handed;           // ns: last command handed over
     int64_t blocked;          // ns: since when nothing goes out; 0: it does
@@ -81,7 +84,7 @@ struct usi_motor_server {
     int epoll, wake;
     pthread_t thread;
     bool is_started;
-    int32_t n_slot;  // the first half for TCP, the second for UDP
+    int32_t n_slot;  // the first half for TCP, the second for UDP; in each max_client, then guests
     usi_motor_client *clients;
     usi_motor_slot *motors;
     usi_motor_cell *cells;
@@ -123,7 +126,8 @@ void usi_motor_watch(usi_motor_server *s, int fd, uint32_t interest, uint32_t wh
 
 // ---- motor_client.c, all on the thread ----
 
-// A free slot made ready; NULL when there is none.
+// A free slot made ready. When all clients' are taken it is a guest's, in the place of the oldest one where
+// these are taken too: nobody can keep a stop out by holding or making connections.
 usi_motor_client *usi_motor_join(usi_motor_server *s, bool is_udp);
 void usi_motor_leave(usi_motor_server *s, usi_motor_client *c);
 // Answers from other threads into their clients' queues.

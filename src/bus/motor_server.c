@@ -21,6 +21,8 @@
 //     the sender down. Datagrams cannot wait: theirs are dropped, and their number is reported to the sender.
 //     Answers that are lost nevertheless (more than one client can take) are reported too.
 //   One client cannot starve another. Each gets one read of some kilobytes per cycle.
+//   Nobody can keep out a stop. Where there are as many clients as may be, newcomers are guests: each is read
+//     as soon as it is accepted, its stops are taken, and it gives way to the next.
 //   No amplification. A sender of datagrams is answered only after it has sent a valid command.
 #include "bus/motor_server.h"
 
@@ -42,7 +44,7 @@ enum {
     MAX_MOTOR = 4096,
 };
 
-_Static_assert(2 * MAX_CLIENT <= 1 << USI_MOTOR_SLOT_BITS, "every slot has a number");
+_Static_assert(2 * (MAX_CLIENT + USI_MOTOR_N_GUEST) <= 1 << USI_MOTOR_SLOT_BITS, "every slot has a number");
 
 static int64_t clock_ns(void) {
     struct timespec t;
@@ -154,18 +156,9 @@ static void accept_clients(usi_motor_server *s) {
         }
         usi_motor_socket_tune(fd);
         usi_motor_client *c = usi_motor_join(s, false);
-        if (!c) {
-            char text[USI_MOTOR_REPLY], ignored[USI_MOTOR_IN];
-            size_t n = usi_motor_format_refusal("", 0, USI_MOTOR_FULL, text, sizeof text);
-            (void)send(fd, text, n, MSG_NOSIGNAL);
-            // Closing with unread bytes would reset the connection, and the message with it.
-            (void)shutdown(fd, SHUT_WR);
-            (void)recv(fd, ignored, sizeof ignored, 0);
-            close(fd);
-            continue;
-        }
         c->fd = fd;
         c->interest = EPOLLIN;
+        c->is_readable = true;  // what came with it is read in this round: a guest may not see another
         usi_motor_watch(s, fd, EPOLLIN, (uint32_t)(c - s->clients), EPOLL_CTL_ADD);
     }
 }
@@ -200,7 +193,7 @@ static void take_states(usi_motor_server *s) {
         m->next = s->now + period;
         for (int32_t k = 0; k < s->n_slot; k++) {
             usi_motor_client *c = &s->clients[k];
-            if (atomic_load(&c->id) < 0) continue;
+            if (atomic_load(&c->id) < 0 || c->is_guest) continue;
             if (c->is_dirty[i]) usi_motor_count(&s->n_lost_status);
             c->is_dirty[i] = true;
         }
@@ -338,7 +331,7 @@ static us_status check(const usi_motor_server_def *def, us_error *err) {
 
 static usi_motor_server *allocate(const usi_motor_server_def *def) {
     us_allocator a = def->allocator;
-    size_t size = sizeof(usi_motor_server), n_slot = 2 * (size_t)def->max_client,
+    size_t size = sizeof(usi_motor_server), n_slot = 2 * (size_t)(def->max_client + USI_MOTOR_N_GUEST),
            n_motor = (size_t)def->n_motor;
     size_t clients = usi_carve(&size, n_slot, sizeof(usi_motor_client)),
            motors = usi_carve(&size, n_motor, sizeof(usi_motor_slot));

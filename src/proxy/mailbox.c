@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "spec/publication.h"
+
 static size_t padded(size_t length) { return (length + 7) / 8 * 8; }
 
 void usi_mailbox_init(usi_mailbox *box) {
@@ -12,11 +14,22 @@ void usi_mailbox_init(usi_mailbox *box) {
 
 void usi_mailbox_fini(usi_mailbox *box) { pthread_mutex_destroy(&box->lock); }
 
+// A stop of motors, or a velocity of 0, as joysticks send it when they are let go. As encoded: behind a
+// header of 4 bytes the length of a text and the text; or, at the end, six numbers.
+static bool is_stop(int32_t topic, const void *bytes, size_t length) {
+    static const double still[6] = {0};
+    const char *const text = bytes, *const end = text + length;
+    if (topic == USI_COMMAND_MOTOR_TEXT) return length >= 12 && memcmp(text + 8, "MSTP", 4) == 0;
+    const bool is_velocity = topic == USI_COMMAND_TWIST || topic == USI_COMMAND_TWIST_STAMPED;
+    return is_velocity && length >= 4 + sizeof still && memcmp(end - sizeof still, still, sizeof still) == 0;
+}
+
 us_status usi_mailbox_put(usi_mailbox *box, int32_t topic, const char *source, const void *bytes,
                           size_t length) {
-    size_t need = sizeof(usi_mail) + padded(length);
+    const size_t need = sizeof(usi_mail) + padded(length),
+                 room = USI_MAILBOX_SIZE - (is_stop(topic, bytes, length) ? 0 : USI_MAILBOX_RESERVE);
     pthread_mutex_lock(&box->lock);
-    bool fits = length <= USI_MAIL_MAX && box->used + need <= USI_MAILBOX_SIZE;
+    bool fits = length <= USI_MAIL_MAX && box->used + need <= room;
     if (fits) {
         char *to = (char *)box->bytes + box->used;
         memset(to, 0, need);

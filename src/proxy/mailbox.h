@@ -1,7 +1,8 @@
 // Where commands wait for the tick boundary.
 //
 // Threads of the network put messages in, the step takes them out, all that came until then. Each robot has
-// one of its own, of bounded size: who floods it loses his own messages, and they are counted.
+// one of its own, of bounded size: what does not fit is lost and counted. The last of its room is kept for
+// stops, so that a flood of commands keeps none of them out.
 #ifndef USI_PROXY_MAILBOX_H
 #define USI_PROXY_MAILBOX_H
 
@@ -10,7 +11,12 @@
 #include "base/memory.h"
 #include "understudy/bus.h"
 
-enum { USI_MAIL_MAX = 32 * 1024, USI_MAILBOX_SIZE = 128 * 1024, USI_SOURCE_MAX = 40 };
+enum {
+    USI_MAIL_MAX = 32 * 1024,
+    USI_MAILBOX_SIZE = 128 * 1024,
+    USI_MAILBOX_RESERVE = 8 * 1024,  // of it, for stops alone: some 80 of them within a tick
+    USI_SOURCE_MAX = 40
+};
 
 // What came: followed by `length` bytes, padded to 8.
 typedef struct usi_mail {

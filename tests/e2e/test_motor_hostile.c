@@ -282,6 +282,55 @@ static void states_told_by_several_threads_are_never_torn(void **state) {
     rig_stop();
 }
 
+// ---------------------------------------------------------------- a stop
+
+typedef struct crowd {
+    _Atomic bool is_over;
+    _Atomic int n_connection;
+} crowd;
+
+// Connections one after the other, as fast as they come, some of which are kept for a while and say nothing.
+static void *crowd_in(void *context) {
+    crowd *c = context;
+    int kept[40], n = 0;
+    while (!c->is_over) {
+        int fd = rig_connect(SOCK_STREAM, 0);
+        c->n_connection++;
+        if (n == 40) close(kept[--n]);
+        kept[n++] = fd;
+    }
+    while (n > 0)
+        close(kept[--n]);
+    return NULL;
+}
+
+static void a_stop_gets_through_while_all_places_are_held_and_more_crowd_in(void **state) {
+    (void)state;
+    usi_motor_server_def def = rig_def();
+    def.max_client = 8;
+    rig_start(&def, true);
+    int silent[8];
+    for (int i = 0; i < 8; i++)
+        silent[i] = rig_connect(SOCK_STREAM, 0);
+    RIG_WAIT_UNTIL(RIG_COUNT(n_tcp) == 8);
+    crowd c = {0};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, crowd_in, &c), 0);
+    RIG_WAIT_UNTIL(c.n_connection > 100);
+    // One connection, one stop: each is taken, whether or not its sender is still there for the answer.
+    for (int i = 0; i < 100; i++) {
+        int fd = rig_connect(SOCK_STREAM, 0);
+        assert_int_equal(send(fd, "MSTP;", 5, MSG_NOSIGNAL), 5);
+        RIG_WAIT_UNTIL(rig_n_taken() == i + 1);
+        close(fd);
+    }
+    c.is_over = true;
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 8; i++)
+        close(silent[i]);
+    rig_stop();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slow_reader_loses_old_states_but_neither_the_newest_nor_an_acknowledgement),
@@ -292,6 +341,7 @@ int main(void) {
         cmocka_unit_test(a_silent_sender_of_datagrams_is_forgotten),
         cmocka_unit_test(answers_without_end_are_bounded_and_what_is_lost_is_told),
         cmocka_unit_test(states_told_by_several_threads_are_never_torn),
+        cmocka_unit_test(a_stop_gets_through_while_all_places_are_held_and_more_crowd_in),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
