@@ -23,11 +23,13 @@ static void show_log(void *context, int32_t level, const char *text) {
             before[level < 0 || level > 2 ? 2 : level], text);
 }
 
-int cli_network_create(cli_network *network, us_spec *spec, const cli_load *load, double rate) {
+int cli_network_create(cli_network *network, us_spec *spec, const cli_load *load, double rate,
+                       int32_t max_object) {
     us_error err = {0};
     us_world_def def = us_world_def_default();
     char *parameters = join_lines(&load->set), *search = join_lines(&load->path);
     def.rate = rate;
+    if (max_object >= 0) def.max_object = max_object;
     def.scene = load->file;
     def.base = load->base;
     def.parameters = parameters;

@@ -18,7 +18,9 @@ typedef struct cli_network {
 
 // Makes the world of a spec, with the rate to begin with. The network stays where it is. CLI_GO_ON or the
 // exit code, the error shown; so with the others.
-int cli_network_create(cli_network *network, us_spec *spec, const cli_load *load, double rate);
+// max_object: that commands may add; below 0: as the library has it.
+int cli_network_create(cli_network *network, us_spec *spec, const cli_load *load, double rate,
+                       int32_t max_object);
 // Opens the bus that the environment asks for, and shares the world there with other processes. Before the
 // robots are connected.
 int cli_network_split(cli_network *network, const us_split_def *def);

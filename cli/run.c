@@ -16,7 +16,7 @@ typedef struct run_options {
     const char *csv, *values;
     int64_t every;
     double csv_rate;
-    int64_t seed, port;
+    int64_t seed, port, max_objects;
     const char *restore, *save, *save_ground, *ground_zone, *record, *address, *token;
     const char *own, *share;
     double exchange, share_timeout;  // NaN: not given
@@ -94,6 +94,9 @@ static int check_options(const run_options *options) {
                         "the others send is not in the recording");
     if (options->seed < 0 && options->seed != NOT_GIVEN)
         return cli_fail(CLI_BAD_INPUT, element, "write --seed N with N at least 0", "--seed is negative");
+    if (options->max_objects != NOT_GIVEN && (options->max_objects < 0 || options->max_objects > 1000000))
+        return cli_fail(CLI_BAD_INPUT, element, "write --max-objects N with N from 0 to 1000000",
+                        "--max-objects is out of range");
     if (has_every && has_rate)
         return cli_fail(CLI_BAD_INPUT, element, "give one of the two",
                         "--every and --csv-rate both say how often to record");
@@ -559,6 +562,8 @@ static int parse_options(const cli_command *command, int argc, char **argv, run_
         {"restore", CLI_TEXT, &o->restore, "SNAP", "begin with the state in this file"},
         {"hash", CLI_FLAG, &o->show_hash, NULL, "print the hash of the state at the end"},
         {"seed", CLI_INTEGER, &o->seed, "N", "seed of every random number, instead of the scene's"},
+        {"max-objects", CLI_INTEGER, &o->max_objects, "N",
+         "objects that commands may add to the world (100)"},
         {"quiet", CLI_FLAG, &o->is_quiet, NULL, "no status line and no summary"},
         {"headless", CLI_FLAG, &o->is_headless, NULL, "no page"},
         {"port", CLI_INTEGER, &o->port, "N", "port of the page (8080, or the next that is free); 0: any"},
@@ -579,7 +584,8 @@ static int run(const cli_command *command, int argc, char **argv) {
                      .share_timeout = NAN,
                      .every = NOT_GIVEN,
                      .seed = NOT_GIVEN,
-                     .port = NOT_GIVEN};
+                     .port = NOT_GIVEN,
+                     .max_objects = NOT_GIVEN};
     int code = parse_options(command, argc, argv, &o);
     double rate;
     if (code == CLI_GO_ON) code = parse_rate(o.rate, &rate);
@@ -590,7 +596,9 @@ static int run(const cli_command *command, int argc, char **argv) {
     code = cli_load_spec(&o.load, US_BASE_FIXED, &world);
     if (code == CLI_GO_ON && o.seed != NOT_GIVEN) code = set_seed(world.spec, o.seed);
     cli_network network = {.is_quiet = o.is_quiet};
-    if (code == CLI_GO_ON) code = cli_network_create(&network, world.spec, &o.load, rate);
+    if (code == CLI_GO_ON)
+        code = cli_network_create(&network, world.spec, &o.load, rate,
+                                  o.max_objects == NOT_GIVEN ? -1 : (int32_t)o.max_objects);
     if (code == CLI_GO_ON) {
         cli_print_warnings(stderr, world.spec);
         code = run_world(&o, rate, world.spec, &network);

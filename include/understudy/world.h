@@ -30,7 +30,8 @@ typedef struct us_world_def {
     us_allocator allocator;  // several threads use it
     int32_t n_thread;        // of the sim; default 1
     us_proxy_def proxy;
-    double rate;  // simulated seconds per second; 0: as fast as possible; default 1
+    double rate;         // simulated seconds per second; 0: as fast as possible; default 1
+    int32_t max_object;  // objects that commands may add to those of the spec; default 100
     // How the spec was made, for recordings that can be run again. Each may be NULL.
     const char *scene;       // path
     const char *base;        // "fixed", "floating"

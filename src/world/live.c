@@ -20,7 +20,10 @@ enum { MAX_EDITS = 1 << 20 };
 
 us_status usi_live_init(usi_live *live, const us_allocator *allocator, usi_revision *revision,
                         const us_proxy_def *proxy, int32_t n_thread, us_error *err) {
-    *live = (usi_live){.allocator = *allocator, .revision = revision, .last_revision = revision->number};
+    *live = (usi_live){.allocator = *allocator,
+                       .revision = revision,
+                       .last_revision = revision->number,
+                       .max_group = INT32_MAX};
     if (pthread_mutex_init(&live->lock, NULL) != 0) {
         usi_revision_unref(revision);
         live->revision = NULL;
@@ -39,6 +42,10 @@ us_status usi_live_init(usi_live *live, const us_allocator *allocator, usi_revis
     }
     if (status) usi_live_fini(live);
     return status;
+}
+
+void usi_live_limit(usi_live *live, int32_t max_object) {
+    live->max_group = live->revision->spec->n_group + max_object;
 }
 
 void usi_live_fini(usi_live *live) {
@@ -78,6 +85,10 @@ static us_status edit(usi_live *live, const usi_command *c, const char *text, us
         return us_error_set(err, US_ERR_LIMIT, NULL,
                             "write the world as it is now into a scene, or begin anew: reset",
                             "this world was edited too often: the edits are longer than %d bytes", MAX_EDITS);
+    if (c->verb == USI_VERB_ADD && old->spec->n_group >= live->max_group)
+        return us_error_set(err, US_ERR_LIMIT, NULL,
+                            "remove some, or start the world with more (run --max-objects)",
+                            "there are as many objects as may be added");
     us_spec *spec = NULL;
     us_status status = us_spec_copy(old->spec, &spec);
     if (status)

@@ -14,8 +14,11 @@
 #include "proxy/tap.h"
 
 us_world_def us_world_def_default(void) {
-    return (us_world_def){
-        .allocator = us_allocator_default(), .n_thread = 1, .proxy = us_proxy_def_default(), .rate = 1};
+    return (us_world_def){.allocator = us_allocator_default(),
+                          .n_thread = 1,
+                          .proxy = us_proxy_def_default(),
+                          .rate = 1,
+                          .max_object = 100};
 }
 
 // ---------------------------------------------------------------- create and destroy
@@ -80,6 +83,9 @@ us_status us_world_create(us_spec *spec, const us_world_def *def, us_world **out
     if (!(d.rate >= 0 && isfinite(d.rate)))
         return us_error_set(err, US_ERR_VALUE, NULL, "set a finite rate above 0, or 0: as fast as possible",
                             "us_world_create: %g is no rate", d.rate);
+    if (d.max_object < 0 || d.max_object > 1000000)
+        return us_error_set(err, US_ERR_VALUE, NULL, "set a number from 0 to a million",
+                            "us_world_create: max_object is %d", (int)d.max_object);
     us_world *w = usi_alloc(&d.allocator, sizeof *w, _Alignof(us_world));
     if (!w) return fail_memory(err);
     memset(w, 0, sizeof *w);
@@ -96,6 +102,7 @@ us_status us_world_create(us_spec *spec, const us_world_def *def, us_world **out
     if (!status)
         status = usi_live_init(&w->live, &w->allocator, usi_revision_ref(w->first), &w->def.proxy, d.n_thread,
                                err);
+    if (!status) usi_live_limit(&w->live, d.max_object);
     if (status) {
         us_world_destroy(w);
         return status;

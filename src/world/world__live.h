@@ -19,11 +19,14 @@ typedef struct usi_live {
     usi_revision *revision;  // of now; one reference
     bool is_replay;          // robots get their own commands from a recording: none is posted
     uint32_t last_revision;  // the highest number given so far
+    int32_t max_group;       // objects and robots of the world that commands may lead to
 } usi_live;
 
 // Takes the reference over; makes the robots and the sim of it.
 us_status usi_live_init(usi_live *live, const us_allocator *allocator, usi_revision *revision,
                         const us_proxy_def *proxy, int32_t n_thread, us_error *err);
+// Commands may add so many objects to those of now; without it as many as they like.
+void usi_live_limit(usi_live *live, int32_t max_object);
 void usi_live_fini(usi_live *live);
 // Goes on with another revision: spec, model, robots and sim. On failure all is as before. It takes a
 // reference of its own.

@@ -47,6 +47,32 @@ static void pause_step_resume_and_rate_are_wishes_that_are_told(void **state) {
 
 // ---------------------------------------------------------------- objects
 
+static void commands_add_as_many_objects_as_they_may(void **state) {
+    (void)state;
+    us_spec *spec = live_load(live_plain_scene);
+    us_world_def def = us_world_def_default();
+    us_world *host = NULL;
+    us_error err = {0};
+    def.max_object = 3;
+    live_ok(us_world_create(spec, &def, &host, &err), &err);
+    us_spec_destroy(spec);
+    live_done(host, "add box a size=0.1,0.1,0.1 at=5,0,2");
+    live_done(host, "add box b size=0.1,0.1,0.1 at=6,0,2");
+    live_done(host, "add box c size=0.1,0.1,0.1 at=7,0,2");
+    live_refused(host, "add box d size=0.1,0.1,0.1 at=8,0,2", US_ERR_LIMIT, "--max-objects");
+    // What is removed makes room, be it the scene's own; a reset does too.
+    live_done(host, "remove stone");
+    live_done(host, "add box d size=0.1,0.1,0.1 at=8,0,2");
+    live_refused(host, "add box e size=0.1,0.1,0.1 at=9,0,2", US_ERR_LIMIT, "--max-objects");
+    live_done(host, "reset");
+    live_done(host, "add box e size=0.1,0.1,0.1 at=9,0,2");
+    us_world_destroy(host);
+    def.max_object = -1;
+    spec = live_load(live_plain_scene);
+    assert_int_equal(us_world_create(spec, &def, &host, &err), US_ERR_VALUE);
+    us_spec_destroy(spec);
+}
+
 static void objects_are_added_and_fall(void **state) {
     (void)state;
     us_world *host = live_open(live_plain_scene);
@@ -462,6 +488,7 @@ static void an_edit_without_memory_changes_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pause_step_resume_and_rate_are_wishes_that_are_told),
+        cmocka_unit_test(commands_add_as_many_objects_as_they_may),
         cmocka_unit_test(objects_are_added_and_fall),
         cmocka_unit_test(loose_objects_move_within_the_epoch_and_standing_ones_begin_another),
         cmocka_unit_test(objects_links_and_shapes_of_the_world_are_removed),
