@@ -1,5 +1,7 @@
 // understudy: finds the sub-command and hands over.
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -90,6 +92,18 @@ static int dispatch(int argc, char **argv) {
     return command->run(command, argc - 1, argv + 1);
 }
 
+// Libraries of others end the program without a word where memory runs out. In a signal handler nothing may
+// be formatted.
+static void on_abort(int number) {
+    static const char text[] =
+        "error: understudy: a library ended the program, as some do when memory runs out\n"
+        "  remedy: free memory, or raise its limit (ulimit -v); where there is enough of it "
+        "this is a fault of the program\n";
+    (void)number;
+    const ssize_t n = write(STDERR_FILENO, text, sizeof text - 1);
+    _exit(n < 0 ? CLI_CANNOT_WRITE : CLI_RUN_FAILED);
+}
+
 int main(int argc, char **argv) {
     if (!is_processor_good()) {
         // Plain stdio: the library itself may hold instructions that this processor lacks.
@@ -99,6 +113,7 @@ int main(int argc, char **argv) {
               stderr);
         return CLI_BAD_INPUT;
     }
+    signal(SIGABRT, on_abort);
     int code = dispatch(argc, argv);
     // What was printed may still sit in a buffer: a full disk must not pass for success.
     if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -85,7 +85,7 @@ int cli_network_serve(cli_network *network, const us_view_def *def, FILE *out) {
     us_status status = us_view_create(network->world, def, &network->view, &err);
     if (status) {
         cli_print_error(&err);
-        return status == US_ERR_MEMORY ? CLI_RUN_FAILED : CLI_BAD_INPUT;
+        return status == US_ERR_MEMORY || status == US_ERR_LIMIT ? CLI_RUN_FAILED : CLI_BAD_INPUT;
     }
     fprintf(out, "page: %s\n", us_view_url(network->view));
     fflush(out);

@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "base/monotonic_cond.h"
+#include "bus/descriptors.h"
 #include "bus/local_socket.h"
 #include "wire/cdr.h"
 
@@ -121,6 +122,7 @@ us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err) {
                             "us_bus_open needs a definition and a place for the bus");
     *out_bus = NULL;
     us_status status = check_def(def, err);
+    if (!status) status = usi_need_descriptors("the network", err);
     if (status) return status;
     const usi_vendor *vendor = usi_cyclone_vendor();
     const char *name = def->vendor && def->vendor[0] ? def->vendor : "cyclone";

@@ -388,7 +388,7 @@ us_status usi_motor_server_create(const usi_motor_server_def *def, usi_motor_ser
     us_status status = check(def, err);
     if (status) return status;
     usi_motor_server *s = allocate(def);
-    if (!s) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the motor server");
+    if (!s) return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory for the motor server");
     status = usi_motor_sockets_open(def->address, def->port, def->n_port_more, &s->sockets, err);
     if (!status) {
         // Names and address belong to the caller.
@@ -408,7 +408,7 @@ us_status usi_motor_server_create(const usi_motor_server_def *def, usi_motor_ser
         usi_motor_watch(s, s->sockets.udp, EPOLLIN, USI_MOTOR_READY_UDP, EPOLL_CTL_ADD);
         *out_server = s;  // before the first callback
         if (!start(s))
-            status = us_error_set(err, US_ERR_LIMIT, NULL, "Run fewer threads.",
+            status = us_error_set(err, US_ERR_LIMIT, NULL, "free memory, or end other programs",
                                   "the motor server's thread cannot be started");
     }
     if (status) {

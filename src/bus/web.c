@@ -28,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bus/descriptors.h"
 #include "bus/web_local.h"
 
 enum {
@@ -306,7 +307,8 @@ static us_status start_context(usi_web *web, us_error *err) {
     web->context = lws_create_context(&info);
     if (is_known) (void)sigaction(SIGPIPE, &before, NULL);
     web->vhost = web->context ? lws_get_vhost_by_name(web->context, info.vhost_name) : NULL;
-    if (!web->vhost) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "libwebsockets cannot start");
+    if (!web->vhost)
+        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "libwebsockets cannot start");
     lws_adopt_desc_t how = {.vh = web->vhost,
                             .type = LWS_ADOPT_RAW_FILE_DESC,
                             .fd.filefd = web->listener,
@@ -324,7 +326,7 @@ static us_status start_thread(usi_web *web, us_error *err) {
     const int why = pthread_create(&web->thread, NULL, run, web);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (why)
-        return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "the page's thread cannot start: %s",
+        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "the page's thread cannot start: %s",
                             strerror(why));
     return US_OK;
 }
@@ -410,6 +412,7 @@ us_status usi_web_create(const usi_web_def *def, usi_web **out_web, us_error *er
         return us_error_set(err, US_ERR_ARG, NULL, NULL,
                             "usi_web_create needs a definition and a place for the server");
     us_status status = check_def(def, err);
+    if (!status) status = usi_need_descriptors("the page", err);
     if (status) return status;
     const us_allocator *a = &def->allocator;
     usi_web *web = usi_alloc(a, sizeof *web, _Alignof(usi_web));

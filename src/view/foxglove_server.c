@@ -524,7 +524,8 @@ static void write_channels(usi_foxglove *f) {
 us_status usi_foxglove_create(us_world *world, usi_foxglove **out_foxglove, us_error *err) {
     const us_allocator a = *usi_world_allocator(world);
     usi_foxglove *f = usi_alloc(&a, sizeof *f, _Alignof(usi_foxglove));
-    if (!f) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the Foxglove sessions");
+    if (!f)
+        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory for the Foxglove sessions");
     memset(f, 0, sizeof *f);
     f->world = world;
     f->allocator = a;
@@ -548,7 +549,7 @@ us_status usi_foxglove_create(us_world *world, usi_foxglove **out_foxglove, us_e
     write_channels(f);
     if (!f->ring || !f->n_subscriber || f->info[0].status || f->info[1].status || f->channels.status) {
         usi_foxglove_destroy(f);
-        return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the Foxglove sessions");
+        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory for the Foxglove sessions");
     }
     // No sample comes before usi_foxglove_feed: this is the thread that steps. Which ones are wanted, clients
     // may say as soon as there is a server.
