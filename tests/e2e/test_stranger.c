@@ -366,8 +366,8 @@ static void end_robot(void) {
     net_set_rmw(NULL);
 }
 
-static order make_order(deed deed, const char *address, int32_t n) {
-    order o = {.deed = deed, .domain = net_domain(), .n = n};
+static order make_order(deed what, const char *address, int32_t n) {
+    order o = {.deed = what, .domain = net_domain(), .n = n};
     snprintf(o.address, sizeof o.address, "%s", address);
     return o;
 }
