@@ -1,5 +1,7 @@
 #include "network.h"
 
+#include "bus.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,9 +47,9 @@ int cli_network_create(cli_network *network, us_spec *spec, const cli_load *load
 
 static us_status open_bus(cli_network *network, us_error *err) {
     if (network->bus) return US_OK;
-    char text[1024];
-    us_bus_def def = us_bus_def_default();
-    us_status status = us_bus_def_from_environment(&def, text, sizeof text, err);
+    char text[US_BUS_TEXT];
+    us_bus_def def;
+    us_status status = cli_bus_def(&def, NULL, text, err);
     return status ? status : us_bus_open(&def, &network->bus, err);
 }
 

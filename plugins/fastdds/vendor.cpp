@@ -53,12 +53,28 @@ void add_peer(rtps::LocatorList_t &list, const char *peer) {
     list.push_back(locator);  // port 0 stands for those of all participants of the domain
 }
 
+// DDS Security: the built-in plug-ins and the files of an enclave.
+void secure(fast::DomainParticipantQos &qos, const std::string &keys) {
+    auto &properties = qos.properties().properties();
+    const std::string auth = "dds.sec.auth.builtin.PKI-DH.", access = "dds.sec.access.builtin.Access-Permissions.", file = "file://" + keys + "/";
+    properties.emplace_back("dds.sec.auth.plugin", "builtin.PKI-DH");
+    properties.emplace_back(auth + "identity_ca", file + "identity_ca.cert.pem");
+    properties.emplace_back(auth + "identity_certificate", file + "cert.pem");
+    properties.emplace_back(auth + "private_key", file + "key.pem");
+    properties.emplace_back("dds.sec.access.plugin", "builtin.Access-Permissions");
+    properties.emplace_back(access + "permissions_ca", file + "permissions_ca.cert.pem");
+    properties.emplace_back(access + "governance", file + "governance.p7s");
+    properties.emplace_back(access + "permissions", file + "permissions.p7s");
+    properties.emplace_back("dds.sec.crypto.plugin", "builtin.AES-GCM-GMAC");
+}
+
 fast::DomainParticipantQos make_participant_qos(const usi_vendor_open &def) {
     fast::DomainParticipantQos qos = fast::PARTICIPANT_QOS_DEFAULT;
     qos.name("understudy");
     const Bytes user_data(def.user_data, def.user_data + std::strlen(def.user_data));
     qos.user_data().setValue(user_data);
     qos.properties().properties().emplace_back("__Hostname", hostname(), true);
+    if (def.keys) secure(qos, def.keys);
 
     auto &wire = qos.wire_protocol();
     // What others announce may be longer than the first guess.
@@ -112,8 +128,10 @@ us_status open_participant(const usi_vendor_open &def, usi_vendor_participant *p
     p->participant = factory->create_participant(static_cast<uint32_t>(def.domain), make_participant_qos(def), &p->network, fast::StatusMask::none());
     if (!p->participant) {
         return set_error(err, US_ERR_IO, "Fast DDS cannot join domain " + std::to_string(def.domain),
-                         "Look at the network interfaces of this machine and at FASTRTPS_DEFAULT_PROFILES_FILE if it is set.");
+                         def.keys ? "Look whether the keys are meant for this domain, and its permissions are not out of date: understudy keys list KEYSTORE."
+                                  : "Look at the network interfaces of this machine and at FASTRTPS_DEFAULT_PROFILES_FILE if it is set.");
     }
+    p->is_secured = def.keys != nullptr;
     p->publisher = p->participant->create_publisher(fast::PUBLISHER_QOS_DEFAULT);
     p->subscriber = p->participant->create_subscriber(fast::SUBSCRIBER_QOS_DEFAULT);
     if (!p->publisher || !p->subscriber) return set_error(err, US_ERR_MEMORY, "Fast DDS cannot make a publisher and a subscriber", nullptr);
@@ -246,7 +264,9 @@ us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoint_def 
     }
     if (!e->writer && !e->reader) {
         leave_topic(p, def.topic);
-        return set_error(err, US_ERR_IO, std::string("Fast DDS cannot make an endpoint of ") + def.topic, nullptr);
+        return set_error(err, US_ERR_IO, std::string("Fast DDS cannot make a ") + (is_writer ? "writer" : "reader") + " of " + def.topic,
+                         p->is_secured ? "The permissions of this enclave may not allow it: understudy keys add KEYSTORE ENCLAVE --publish or --subscribe TOPIC."
+                                       : nullptr);
     }
     e->id = to_id(is_writer ? e->writer->guid() : e->reader->guid());
     announce_own(e.get(), def);

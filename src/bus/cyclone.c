@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "bus/bus.h"
 
 enum {
     MAX_CONFIG = 16384,
@@ -168,12 +169,21 @@ static us_status cyclone_open(const usi_vendor_open *def, usi_vendor_participant
 
     dds_qos_t *qos = dds_create_qos();
     if (def->user_data[0]) dds_qset_userdata(qos, def->user_data, strlen(def->user_data));
+    if (def->keys && (status = usi_cyclone_secure(qos, def->keys, err))) {
+        dds_delete_qos(qos);
+        dds_delete(p->domain);
+        goto failed;
+    }
     p->participant = dds_create_participant((dds_domainid_t)number, qos, NULL);
     dds_delete_qos(qos);
     if (p->participant < 0) {
-        status = fail(err, p->participant,
-                      "Each process takes a port of the domain: is some program started again and again?",
-                      "Cyclone DDS cannot make a participant");
+        status =
+            fail(err, p->participant,
+                 def->keys ? "Look whether the keys are meant for this domain, and its permissions are not "
+                             "out of date: understudy keys list KEYSTORE."
+                           : "Each process takes a port of the domain: is some program started again and "
+                             "again?",
+                 "Cyclone DDS cannot make a participant");
         dds_delete(p->domain);
         goto failed;
     }
@@ -301,8 +311,10 @@ static us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoi
     // On success Cyclone owns the type, and may have put an equal one in its place.
     e->topic = dds_create_topic_sertype(p->participant, def->topic, &type, NULL, NULL, NULL);
     if (e->topic < 0) {
-        us_status status = fail(err, e->topic, "Topic names have letters, digits, _ and /.",
-                                "Cyclone DDS refuses the topic");
+        us_status status = e->topic == DDS_RETCODE_NOT_ALLOWED_BY_SECURITY
+                               ? usi_security_refuse(err, def->topic, is_writer)
+                               : fail(err, e->topic, "Topic names have letters, digits, _ and /.",
+                                      "Cyclone DDS refuses the topic");
         ddsi_sertype_unref(type);
         release_endpoint(e);
         return status;
@@ -321,8 +333,10 @@ static us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoi
     dds_delete_qos(qos);
     if (e->entity < 0) {
         us_status status =
-            fail(err, e->entity, NULL,
-                 is_writer ? "Cyclone DDS cannot make a writer" : "Cyclone DDS cannot make a reader");
+            e->entity == DDS_RETCODE_NOT_ALLOWED_BY_SECURITY
+                ? usi_security_refuse(err, def->topic, is_writer)
+                : fail(err, e->entity, NULL,
+                       is_writer ? "Cyclone DDS cannot make a writer" : "Cyclone DDS cannot make a reader");
         dds_delete(e->topic);
         release_endpoint(e);
         return status;
