@@ -199,6 +199,22 @@ static int list(const char *path, bool is_json) {
     return CLI_OK;
 }
 
+static int add_user(const keys_options *o) {
+    us_error err = {0};
+    char token[US_PAGE_TOKEN];
+    if (o->rest.n != 3)
+        return cli_fail(CLI_BAD_INPUT, element,
+                        "write understudy keys user FILE NAME look|drive|world|switch",
+                        "a user needs a file, a name and a role");
+    us_status status = us_page_user_add(o->rest.item[0], o->rest.item[1], o->rest.item[2], token, &err);
+    if (status) {
+        cli_print_error(&err);
+        return code_of(status);
+    }
+    printf("%s\n", token);
+    return CLI_OK;
+}
+
 static int run(const cli_command *command, int argc, char **argv) {
     keys_options o = {.as = "robot"};
     const cli_option options[] = {
@@ -218,23 +234,24 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (o.days < 0 || o.days > 36500)
         return cli_fail(CLI_BAD_INPUT, element, "write 1 to 36500", "--days: invalid number %lld",
                         (long long)o.days);
-    static const char *const actions[] = {"create", "add", "list"};
+    static const char *const actions[] = {"create", "add", "list", "user"};
     if (o.rest.n == 0)
         return cli_fail(CLI_BAD_INPUT, element, "write understudy keys create KEYSTORE",
                         "a keystore is needed");
     if (strcmp(action, "create") == 0) return create(o.rest.item[0], &o);
     if (strcmp(action, "add") == 0) return add(o.rest.item[0], &o);
     if (strcmp(action, "list") == 0) return list(o.rest.item[0], o.is_json);
-    const char *near = cli_nearest(action, actions, 3);
+    if (strcmp(action, "user") == 0) return add_user(&o);
+    const char *near = cli_nearest(action, actions, 4);
     char remedy[96];
-    snprintf(remedy, sizeof remedy, "%s%s%s", near ? "did you mean " : "write create, add or list",
+    snprintf(remedy, sizeof remedy, "%s%s%s", near ? "did you mean " : "write create, add, list or user",
              near ? near : "", near ? "?" : "");
     return cli_fail(CLI_BAD_INPUT, element, remedy, "unknown action \"%.60s\"", action);
 }
 
 const cli_command cli_command_keys = {
     .name = "keys",
-    .operand = "create|add|list",
+    .operand = "create|add|list|user",
     .needs_operand = true,
     .summary = "keys for DDS Security: who may take part, and which topics they may write and read",
     .about = "A keystore is a directory in the layout of SROS 2. create makes it with its authority; add "
@@ -252,6 +269,8 @@ const cli_command cli_command_keys = {
              "  understudy keys add keystore /rover --scene scenes/default.xml\n"
              "  understudy keys add keystore /operator --scene scenes/default.xml --as operator\n"
              "  understudy keys add keystore /observer --subscribe '/k10/*,/tf'\n"
-             "  understudy keys list keystore\n",
+             "  understudy keys list keystore\n"
+             "  understudy keys user users anna drive         prints the token of a new user of the page"
+             " (run --users)\n",
     .run = run,
 };

@@ -88,6 +88,8 @@ int cli_network_serve(cli_network *network, const us_view_def *def, FILE *out) {
         return status == US_ERR_MEMORY ? CLI_RUN_FAILED : CLI_BAD_INPUT;
     }
     fprintf(out, "page: %s\n", us_view_url(network->view));
+    const char *fingerprint = us_view_fingerprint(network->view);
+    if (fingerprint[0]) fprintf(out, "certificate (SHA-256): %s\n", fingerprint);
     fflush(out);
     return CLI_GO_ON;
 }

@@ -60,6 +60,15 @@ US_API us_status us_keystore_list(const char *path, us_enclave_info *out_list, i
 // that does not hold.
 US_API us_status us_enclave_check(const char *directory, int32_t domain, us_error *err);
 
+// ---- users of the page ----
+
+enum { US_PAGE_TOKEN = 33 };
+
+// Adds a user of the page (docs/page.md) to a file, which is made with mode 0600 when it is not there: a
+// name, a role ("look", "drive", "world", "switch") and a new token, of which the file gets the hash alone.
+US_API us_status us_page_user_add(const char *path, const char *name, const char *role,
+                                  char out_token[US_PAGE_TOKEN], us_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -88,6 +88,27 @@ us_status usi_identity_make(const char *name, const usi_identity *issuer, int64_
                 "no certificate can be made");
 }
 
+us_status usi_identity_make_page(const char *machine, int64_t start, int64_t until, usi_identity *out,
+                                 us_error *err) {
+    // Names of this machine as they stand in addresses: letters, digits, dots and lines.
+    char names[400] = "DNS:localhost,IP:127.0.0.1,IP:::1";
+    const size_t n = strlen(machine), length = strlen(names);
+    if (n > 0 && n < 256 &&
+        strspn(machine, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") == n)
+        snprintf(names + length, sizeof names - length, ",DNS:%s", machine);
+    *out = (usi_identity){.key = EVP_EC_gen("P-256"), .certificate = X509_new()};
+    const usi_identity self = *out;
+    if (out->key && out->certificate &&
+        fill(out->certificate, "understudy page", out->key, &self, start, until) &&
+        add_extension(out->certificate, out->certificate, NID_subject_alt_name, names) &&
+        add_extension(out->certificate, out->certificate, NID_ext_key_usage, "serverAuth") &&
+        X509_sign(out->certificate, out->key, EVP_sha256()) > 0)
+        return US_OK;
+    usi_identity_fini(out);
+    return fail(err, US_ERR_IO, NULL, "Look whether OpenSSL of this machine can make keys of P-256.",
+                "no certificate can be made for the page");
+}
+
 // ---- files ----
 
 us_status usi_certificate_read(const char *path, X509 **out, us_error *err) {

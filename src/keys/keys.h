@@ -21,6 +21,9 @@ void usi_identity_fini(usi_identity *identity);
 // A new key with a certificate for `name`, signed by `issuer` (NULL: by itself, an authority).
 us_status usi_identity_make(const char *name, const usi_identity *issuer, int64_t start, int64_t until,
                             usi_identity *out, us_error *err);
+// The same by itself, for the page of this machine: valid for localhost and the machine's name.
+us_status usi_identity_make_page(const char *machine, int64_t start, int64_t until, usi_identity *out,
+                                 us_error *err);
 us_status usi_identity_read(const char *certificate, const char *key, usi_identity *out, us_error *err);
 us_status usi_certificate_read(const char *path, X509 **out, us_error *err);
 us_status usi_certificate_write(const char *path, X509 *certificate, us_error *err);
