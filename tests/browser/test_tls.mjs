@@ -21,17 +21,16 @@ await test(
       await until(async () => (await page.evaluate(() => window.understudy.app.control)) === true, 'the page may command')
     }],
     ['what the role allows is done, the rest is answered with the role it needs', async () => {
-      const driven = await command(page, 'drive k10/front_left_steer 0.1')
-      check(driven.ok, `driving was refused: ${driven.text}`)
-      const paused = await command(page, 'pause')
-      check(!paused.ok && paused.text.includes('needs the role "world", and anna has "drive"'), `pausing was answered: ${paused.text}`)
+      await command(page, 'drive k10/front_left_steer 0.1')
+      const refusal = await command(page, 'pause').then(() => 'done', (error) => error.message)
+      check(refusal.includes('needs the role "world", and anna has "drive"'), `pausing was answered: ${refusal}`)
     }],
     ['Foxglove clients come over the same port', async () => {
       const require = createRequire(join(process.env.US_NPM, 'x.js'))
       const { WebSocket } = require('ws')
       const socket = new WebSocket(`wss://localhost:${address.port}/?token=${token}`, ['foxglove.websocket.v1'], { rejectUnauthorized: false })
       const first = await new Promise((resolve, reject) => {
-        socket.on('message', (data) => resolve(JSON.parse(data.toString())))
+        socket.once('message', (data) => resolve(JSON.parse(data.toString())))
         socket.on('error', reject)
       })
       check(first.op === 'serverInfo' && first.capabilities.includes('clientPublish'), JSON.stringify(first))
