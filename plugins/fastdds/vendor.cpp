@@ -3,6 +3,7 @@
 // The names of the functions and what they promise stand in src/bus/vendor.h. No exception leaves this file, and nothing is printed.
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
 #include <fastdds/dds/log/Log.hpp>
+#include <fastdds/rtps/attributes/ServerAttributes.h>
 #include <fastdds/rtps/common/WriteParams.h>
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
 #include <fastrtps/utils/IPLocator.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -124,10 +126,26 @@ void vendor_close(usi_vendor_participant *p) {
     delete p;
 }
 
+// A discovery server of the environment. By itself Fast DDS asks it as a client, which hears of its own topics alone; here everything is asked for, so
+// that topics can be listed.
+us_status use_server(const usi_vendor_open &def, fast::DomainParticipantQos &qos, us_error *err) {
+    const char *server = std::getenv("ROS_DISCOVERY_SERVER");
+    if (def.range != US_BUS_SUBNET || !server || !server[0]) return US_OK;
+    auto &discovery = qos.wire_protocol().builtin.discovery_config;
+    if (!eprosima::fastdds::rtps::load_environment_server_info(server, discovery.m_DiscoveryServers))
+        return set_error(err, US_ERR_VALUE, std::string("the environment variable ROS_DISCOVERY_SERVER has the value \"") + server + "\"",
+                         "Set it to addresses of discovery servers, as 10.1.0.2:11811, separated by ;, or unset it.");
+    discovery.discoveryProtocol = rtps::DiscoveryProtocol_t::SUPER_CLIENT;
+    return US_OK;
+}
+
 us_status open_participant(const usi_vendor_open &def, usi_vendor_participant *p, us_error *err) {
     fast::Log::ClearConsumers();
     auto *factory = fast::DomainParticipantFactory::get_instance();
-    p->participant = factory->create_participant(static_cast<uint32_t>(def.domain), make_participant_qos(def), &p->network, fast::StatusMask::none());
+    fast::DomainParticipantQos qos = make_participant_qos(def);
+    const us_status status = use_server(def, qos, err);
+    if (status) return status;
+    p->participant = factory->create_participant(static_cast<uint32_t>(def.domain), qos, &p->network, fast::StatusMask::none());
     if (!p->participant) {
         return set_error(err, US_ERR_IO, "Fast DDS cannot join domain " + std::to_string(def.domain),
                          def.keys ? "Look whether the keys are meant for this domain, and its permissions are not out of date: understudy keys list KEYSTORE."
