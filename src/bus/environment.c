@@ -146,7 +146,8 @@ static us_status read_peers(us_bus_def *def, usi_text_room *room, us_error *err)
 us_status us_bus_def_from_environment(us_bus_def *def, char *text, size_t cap, us_error *err) {
     if (!def) return us_error_set(err, US_ERR_ARG, NULL, NULL, "no definition to fill");
     us_bus_def read = *def;  // taken over only when all is well
-    usi_text_room room = {.at = text, .left = text ? cap : 0};
+    usi_text_room room = {.left = text ? cap : 0};
+    room.at = text;
     us_status status = read_domain(&read, err);
     if (!status) status = read_range(&read, err);
     if (!status) status = read_peers(&read, &room, err);

@@ -75,13 +75,18 @@ us_status usi_web_users_read(const char *path, const us_allocator *allocator, us
     const size_t length = text ? fread(text, 1, MAX_USERS_FILE - 1, file) : 0;
     const bool is_whole = text && feof(file) && !ferror(file) && !memchr(text, 0, length);
     if (file) fclose(file);
-    usi_web_user *users = usi_alloc(allocator, USI_WEB_MAX_USER * sizeof *users, _Alignof(usi_web_user));
     us_place place = {.file = path};
-    us_status status = US_OK;
-    if (!is_whole || !users) {
-        status = us_error_set(err, US_ERR_IO, &place, "Name a file of users: lines of NAME ROLE HASH.",
-                              "the users cannot be read");
+    if (!is_whole) {
+        free(text);
+        return us_error_set(err, US_ERR_IO, &place, "Name a file of users: lines of NAME ROLE HASH.",
+                            "the users cannot be read");
     }
+    usi_web_user *users = usi_alloc(allocator, USI_WEB_MAX_USER * sizeof *users, _Alignof(usi_web_user));
+    if (!users) {
+        free(text);
+        return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for users");
+    }
+    us_status status = US_OK;
     int32_t n = 0;
     char *rest = text;
     for (char *line; !status && (line = strsep(&rest, "\n")) != NULL;) {

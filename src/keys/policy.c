@@ -66,7 +66,8 @@ static us_status add_domains(policy_text *t, const char *domains, us_error *err)
 }
 
 us_status usi_governance_text(const char *domains, char *buf, size_t cap, us_error *err) {
-    policy_text t = {.bytes = buf, .cap = cap};
+    policy_text t = {.cap = cap};
+    t.bytes = buf;
     add(&t, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<dds>\n<domain_access_rules>\n<domain_rule>\n");
     us_status status = add_domains(&t, domains, err);
     if (status) return status;
@@ -125,7 +126,8 @@ static void add_time(policy_text *t, const char *name, int64_t seconds) {
 
 us_status usi_permissions_text(const us_enclave_def *def, int64_t start, int64_t until, char *buf, size_t cap,
                                us_error *err) {
-    policy_text t = {.bytes = buf, .cap = cap};
+    policy_text t = {.cap = cap};
+    t.bytes = buf;
     add(&t,
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<dds>\n<permissions>\n<grant name=\"%s\">\n"
         "<subject_name>CN=%s</subject_name>\n<validity>",
