@@ -63,7 +63,7 @@ void secure(fast::DomainParticipantQos &qos, const std::string &keys) {
     properties.emplace_back(auth + "identity_ca", file + "identity_ca.cert.pem");
     properties.emplace_back(auth + "identity_certificate", file + "cert.pem");
     properties.emplace_back(auth + "private_key", file + "key.pem");
-    // Cyclone DDS reads no other kind of key. Versions before 2.10 do not know the property, and propose the other kind when it is they who begin.
+    // Cyclone DDS reads no other kind of key. Fast DDS 2.9 does not know the property, and proposes the other kind when it is the one who begins.
     properties.emplace_back(auth + "preferred_key_agreement", "ECDH");
     properties.emplace_back("dds.sec.access.plugin", "builtin.Access-Permissions");
     properties.emplace_back(access + "permissions_ca", file + "permissions_ca.cert.pem");
