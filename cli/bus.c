@@ -11,12 +11,24 @@
 
 // ---- joining ----
 
+us_status cli_bus_def(us_bus_def *def, const char *enclave, char text[US_BUS_TEXT], us_error *err) {
+    static bool is_told;
+    *def = us_bus_def_default();
+    if (enclave) def->enclave = enclave;
+    us_status status = us_bus_def_from_environment(def, text, US_BUS_TEXT, err);
+    if (!status && def->notice && !is_told) {
+        is_told = true;
+        cli_warn("make keys (understudy keys --help), or unset ROS_SECURITY_ENABLE", "%s", def->notice);
+    }
+    return status;
+}
+
 int cli_bus_open(cli_bus *bus, bool is_hidden) {
     *bus = (cli_bus){0};
     us_error err = {0};
-    char text[1024];
-    us_bus_def def = us_bus_def_default();
-    us_status status = us_bus_def_from_environment(&def, text, sizeof text, &err);
+    char text[US_BUS_TEXT];
+    us_bus_def def;
+    us_status status = cli_bus_def(&def, NULL, text, &err);
     def.hide_from_graph = is_hidden;
     if (!status) status = us_bus_open(&def, &bus->bus, &err);
     if (!status) return CLI_GO_ON;

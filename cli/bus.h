@@ -18,6 +18,9 @@ typedef struct cli_bus {
     uint64_t fingerprint;          // of all that
 } cli_bus;
 
+// The network that the environment names; `enclave` (may be NULL) where it names none. What the user should
+// know is shown once. `text` holds texts of the definition.
+us_status cli_bus_def(us_bus_def *def, const char *enclave, char text[US_BUS_TEXT], us_error *err);
 // Joins the network that the environment names. CLI_GO_ON, or the exit code with the error shown.
 // `is_hidden`: no name in the ROS graph.
 int cli_bus_open(cli_bus *bus, bool is_hidden);

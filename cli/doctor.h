@@ -40,7 +40,7 @@ typedef struct cli_doctor {
     int32_t n_port;
     int32_t ports[CLI_DOCTOR_MAX];  // UDP ports of the domain that somebody has
     us_bus_def def;                 // what the environment asks for, as far as it can be used
-    char def_text[1024];
+    char def_text[US_BUS_TEXT];
     cli_bus bus;    // bus.bus NULL: no participant could be made
     double listen;  // s
 } cli_doctor;

@@ -45,8 +45,15 @@ static void check_cyclone_uri(cli_doctor *d) {
 }
 
 void cli_doctor_environment(cli_doctor *d) {
-    static const char *const ours[] = {"ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS",
-                                       "ROS_LOCALHOST_ONLY", "RMW_IMPLEMENTATION"};
+    static const char *const ours[] = {"ROS_DOMAIN_ID",
+                                       "ROS_AUTOMATIC_DISCOVERY_RANGE",
+                                       "ROS_STATIC_PEERS",
+                                       "ROS_LOCALHOST_ONLY",
+                                       "RMW_IMPLEMENTATION",
+                                       "ROS_SECURITY_ENABLE",
+                                       "ROS_SECURITY_STRATEGY",
+                                       "ROS_SECURITY_KEYSTORE",
+                                       "ROS_SECURITY_ENCLAVE_OVERRIDE"};
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
         add_variable(d, ours[i], "good");
     add_variable(d, "CYCLONEDDS_URI", "read by Cyclone DDS after all others");
@@ -65,6 +72,9 @@ void cli_doctor_environment(cli_doctor *d) {
         if (!err.element[0] || unsetenv(err.element)) break;
     }
     check_cyclone_uri(d);
+    if (d->def.notice)
+        cli_doctor_add(d, CLI_WARNING, "ROS_SECURITY_ENABLE", "make keys with understudy keys, or unset it",
+                       "%s", d->def.notice);
     if (d->def.range == US_BUS_OFF)
         cli_doctor_add(d, CLI_WARNING, "ROS_AUTOMATIC_DISCOVERY_RANGE",
                        "set it to LOCALHOST or SUBNET, or unset it", "it is OFF: nobody is looked for");

@@ -1,5 +1,7 @@
 #include "network.h"
 
+#include "bus.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,9 +49,9 @@ int cli_network_create(cli_network *network, us_spec *spec, const cli_load *load
 
 static us_status open_bus(cli_network *network, us_error *err) {
     if (network->bus) return US_OK;
-    char text[1024];
-    us_bus_def def = us_bus_def_default();
-    us_status status = us_bus_def_from_environment(&def, text, sizeof text, err);
+    char text[US_BUS_TEXT];
+    us_bus_def def;
+    us_status status = cli_bus_def(&def, NULL, text, err);
     return status ? status : us_bus_open(&def, &network->bus, err);
 }
 
@@ -88,6 +90,8 @@ int cli_network_serve(cli_network *network, const us_view_def *def, FILE *out) {
         return status == US_ERR_MEMORY || status == US_ERR_LIMIT ? CLI_RUN_FAILED : CLI_BAD_INPUT;
     }
     fprintf(out, "page: %s\n", us_view_url(network->view));
+    const char *fingerprint = us_view_fingerprint(network->view);
+    if (fingerprint[0]) fprintf(out, "certificate (SHA-256): %s\n", fingerprint);
     fflush(out);
     return CLI_GO_ON;
 }

@@ -17,10 +17,11 @@ typedef struct run_options {
     int64_t every;
     double csv_rate;
     int64_t seed, port, max_objects;
-    const char *restore, *save, *save_ground, *ground_zone, *record, *address, *token;
+    const char *restore, *save, *save_ground, *ground_zone, *record, *address, *token, *users, *tls_cert,
+        *tls_key;
     const char *own, *share;
     double exchange, share_timeout;  // NaN: not given
-    bool is_quiet, show_hash, is_headless, is_offline;
+    bool is_quiet, show_hash, is_headless, is_offline, is_tls;
 } run_options;
 
 static const int64_t NOT_GIVEN = INT64_MIN;
@@ -81,9 +82,14 @@ static int check_options(const run_options *options) {
     if (options->port != NOT_GIVEN && (options->port < 0 || options->port > 65535))
         return cli_fail(CLI_BAD_INPUT, element, "write --port N with N from 1 to 65535, or 0 for any",
                         "--port: invalid port %lld", (long long)options->port);
-    if (options->is_headless && (options->port != NOT_GIVEN || options->address || options->token))
-        return cli_fail(CLI_BAD_INPUT, element, "leave out --headless, or the others",
-                        "--port, --address and --token are about the page, and --headless has none");
+    if (!options->tls_cert != !options->tls_key)
+        return cli_fail(CLI_BAD_INPUT, "understudy run", "give both: --tls-cert FILE --tls-key FILE",
+                        "a certificate needs its key, and a key its certificate");
+    if (options->is_headless && (options->port != NOT_GIVEN || options->address || options->token ||
+                                 options->users || options->is_tls || options->tls_cert))
+        return cli_fail(
+            CLI_BAD_INPUT, element, "leave out --headless, or the others",
+            "--port, --address, --token, --users and --tls are about the page, and --headless has none");
     if (!options->own && (options->share || !isnan(options->exchange) || !isnan(options->share_timeout)))
         return cli_fail(CLI_BAD_INPUT, element, "add --own A,B,C with the robots of this process",
                         "--share, --exchange and --share-timeout are about a world in several processes");
@@ -461,6 +467,10 @@ static int serve(const run_options *options, cli_network *network, FILE *out) {
     }
     if (options->address) def.address = options->address;
     def.token = options->token;
+    def.users = options->users;
+    def.enable_tls = options->is_tls || options->tls_cert;
+    def.tls_cert = options->tls_cert;
+    def.tls_key = options->tls_key;
     return cli_network_serve(network, &def, out);
 }
 
@@ -571,6 +581,12 @@ static int parse_options(const cli_command *command, int argc, char **argv, run_
          "address of the page (127.0.0.1: this computer alone); 0.0.0.0: every network"},
         {"token", CLI_TEXT, &o->token, "T",
          "what a page on another address needs to control; made up when not given"},
+        {"users", CLI_TEXT, &o->users, "FILE",
+         "registered users of the page and their roles: lines of NAME ROLE HASH"},
+        {"tls", CLI_FLAG, &o->is_tls, NULL,
+         "https for the page, with a certificate that is made for this run"},
+        {"tls-cert", CLI_TEXT, &o->tls_cert, "FILE", "https with this certificate (PEM)"},
+        {"tls-key", CLI_TEXT, &o->tls_key, "FILE", "and its private key"},
         CLI_LOAD_OPTIONS(o->load),
     };
     int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &o->load.file);

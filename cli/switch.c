@@ -22,6 +22,7 @@ static const double SCRIPT_AFTER = 1, SCRIPT_PATIENCE = 10;
 typedef struct switch_options {
     int64_t operators, hardware, proxy;  // domains; operators -1: that of the environment
     double watchdog, wait;
+    const char *enclave, *hardware_enclave, *proxy_enclave;
     const char *on_loss, *mode, *to, *heartbeat, *evidence, *on_diverged, *script;
     int64_t seed;
     double position, yaw, joint, speed, ramp, ramp_turn;  // of hand-overs; angles in degrees
@@ -75,19 +76,26 @@ static void set_handover(us_handover_def *def, const char *robot, const switch_o
     def->evidence = path;
 }
 
-// The definition of a switch from the options. `text` and `evidence` get the texts that it refers to.
-static int make_def(const char *robot, const switch_options *o, char text[1024], char evidence[512],
-                    us_switch_def *out) {
+// Texts that the definition of a switch refers to.
+typedef struct switch_texts {
+    char operators[US_BUS_TEXT], hardware[US_BUS_TEXT], proxy[US_BUS_TEXT], evidence[512];
+} switch_texts;
+
+// The definition of a switch from the options.
+static int make_def(const char *robot, const switch_options *o, switch_texts *texts, us_switch_def *out) {
     us_error err = {0};
     us_switch_def def = us_switch_def_default();
-    if (us_bus_def_from_environment(&def.operators, text, 1024, &err)) {
+    const char *hardware_enclave = o->hardware_enclave ? o->hardware_enclave : o->enclave;
+    const char *proxy_enclave = o->proxy_enclave ? o->proxy_enclave : o->enclave;
+    if (cli_bus_def(&def.operators, o->enclave, texts->operators, &err) ||
+        cli_bus_def(&def.hardware, hardware_enclave, texts->hardware, &err) ||
+        cli_bus_def(&def.proxy, proxy_enclave, texts->proxy, &err)) {
         cli_print_error(&err);
         return CLI_BAD_INPUT;
     }
 
     // domains
     if (o->operators >= 0) def.operators.domain = (int32_t)o->operators;
-    def.hardware = def.proxy = def.operators;
     def.hardware.domain = o->hardware >= 0 ? (int32_t)o->hardware : def.operators.domain + 1;
     def.proxy.domain = o->proxy >= 0 ? (int32_t)o->proxy : def.operators.domain + 2;
 
@@ -99,7 +107,7 @@ static int make_def(const char *robot, const switch_options *o, char text[1024],
     def.rules = o->rules.item;
     def.n_rule = o->rules.n;
     def.is_secret = o->is_secret;
-    set_handover(&def.handover, robot, o, evidence, 512);
+    set_handover(&def.handover, robot, o, texts->evidence, sizeof texts->evidence);
 
     // what is named
     static const char *const losses[] = {
@@ -138,9 +146,9 @@ static int serve_until_stopped(us_switch *sw, cli_script *script) {
 
 static int run_switch(const char *robot, const switch_options *o) {
     us_error err = {0};
-    char text[1024], evidence[512];
+    static switch_texts texts;
     us_switch_def def;
-    int code = make_def(robot, o, text, evidence, &def);
+    int code = make_def(robot, o, &texts, &def);
     if (code != CLI_GO_ON) return code;
     cli_script *script = NULL;
     if (o->script) code = cli_script_load(o->script, (uint64_t)o->seed, &script);
@@ -185,9 +193,9 @@ typedef struct asker {
 
 static int join_network(asker *a, const char *robot, const switch_options *o) {
     us_error err = {0};
-    char text[1024];
-    us_bus_def def = us_bus_def_default();
-    us_status status = us_bus_def_from_environment(&def, text, sizeof text, &err);
+    char text[US_BUS_TEXT];
+    us_bus_def def;
+    us_status status = cli_bus_def(&def, o->enclave, text, &err);
     if (o->operators >= 0) def.domain = (int32_t)o->operators;
     if (!status) status = us_bus_open(&def, &a->bus.bus, &err);
     int32_t node = -1;
@@ -350,6 +358,10 @@ static int parse_options(const cli_command *command, int argc, char **argv, swit
         {"operators", CLI_INTEGER, &o->operators, "DOMAIN", "where the operators are (ROS_DOMAIN_ID, or 0)"},
         {"hardware", CLI_INTEGER, &o->hardware, "DOMAIN", "where the hardware is (the operators' + 1)"},
         {"proxy", CLI_INTEGER, &o->proxy, "DOMAIN", "where the proxy is (the operators' + 2)"},
+        {"enclave", CLI_TEXT, &o->enclave, "NAME",
+         "keys for all three domains, where ROS_SECURITY_ENABLE is true (/)"},
+        {"hardware-enclave", CLI_TEXT, &o->hardware_enclave, "NAME", "other keys for the hardware's domain"},
+        {"proxy-enclave", CLI_TEXT, &o->proxy_enclave, "NAME", "other keys for the proxy's domain"},
         {"mode", CLI_TEXT, &o->mode, "MODE", "to begin with (hardware)"},
         {"watchdog", CLI_NUMBER, &o->watchdog, "S", "silence after which the one in control is lost (0.5)"},
         {"on-loss", CLI_TEXT, &o->on_loss, "RULE",

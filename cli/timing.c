@@ -103,13 +103,13 @@ static void *send_probes(void *context) {
 
 // Another bus, so that the probes take the path of samples of another process.
 static us_status open_probe(listener *l, us_bus *bus, us_error *err) {
-    us_bus_def def = us_bus_def_default();
-    char text[1024];
+    us_bus_def def;
+    char text[US_BUS_TEXT];
     us_topic_def topic = {.topic = "/understudy/timing",
                           .type = us_message_find("std_msgs/msg/String"),
                           .qos = {.is_reliable = true, .depth = 10}};
     us_reader *reader = NULL;
-    us_status status = us_bus_def_from_environment(&def, text, sizeof text, err);
+    us_status status = cli_bus_def(&def, NULL, text, err);
     def.hide_from_graph = true;
     def.domain = us_bus_domain(bus);
     topic.node = -1;

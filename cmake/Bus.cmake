@@ -32,7 +32,7 @@ if(US_FASTDDS AND US_FASTDDS_INCLUDE AND US_FASTRTPS_LIBRARY AND US_FASTCDR_LIBR
   install(TARGETS understudy_fastdds LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/understudy)
 
   # What the tests need is built with them.
-  foreach(test bus_fastdds network_topics network_commands network_graph network_services)
+  foreach(test bus_fastdds security nat network_topics network_commands network_graph network_services)
     if(TARGET e2e_test_${test})
       add_dependencies(e2e_test_${test} understudy_fastdds)
     endif()

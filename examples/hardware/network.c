@@ -517,7 +517,7 @@ static us_topic_def define(const network *n, const topic *t, int32_t node, char 
 
 static us_status join(network *n, us_error *err) {
     us_bus_def def = us_bus_def_default();
-    char text[1024], name[256];
+    char text[US_BUS_TEXT], name[256];
     int32_t node = -1;
     us_status status = us_bus_def_from_environment(&def, text, sizeof text, err);
     if (n->chosen->domain >= 0) def.domain = n->chosen->domain;

@@ -33,17 +33,25 @@ typedef struct us_bus_def {
     int32_t n_peer;
     const char *const *peers;  // further addresses to look for participants at
     const char *enclave;       // default "/"
-    bool use_humble_gid;       // ros_discovery_info with 24-byte ids, as before ROS 2 Iron; default false
-    bool hide_from_graph;      // announce no node: a bare DDS program
+    const char *keys;     // directory of the enclave's keys (understudy/keys.h): authenticated and encrypted;
+                          // default NULL: open to everybody
+    const char *notice;   // from the environment: what to tell the user before it runs; or NULL
+    bool use_humble_gid;  // ros_discovery_info with 24-byte ids, as before ROS 2 Iron; default false
+    bool hide_from_graph;  // announce no node: a bare DDS program
 } us_bus_def;
+
+enum { US_BUS_TEXT = 12288 };
 
 // Defaults: cyclone, domain 0, loopback only.
 US_API us_bus_def us_bus_def_default(void);
 // Takes ROS_DISTRO (up to humble: use_humble_gid), ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE (LOCALHOST,
 // SUBNET, OFF, SYSTEM_DEFAULT), ROS_STATIC_PEERS (separated by ;), RMW_IMPLEMENTATION (rmw_cyclonedds_cpp,
-// rmw_fastrtps_cpp) and ROS_LOCALHOST_ONLY from the environment into *def. Texts it makes stand in `text`
-// (cap bytes). CYCLONEDDS_URI is honoured by Cyclone itself, after these settings. US_ERR_VALUE names the
-// variable and what it may be.
+// rmw_fastrtps_cpp) and ROS_LOCALHOST_ONLY from the environment into *def. ROS_SECURITY_ENABLE (true, false),
+// ROS_SECURITY_STRATEGY (Enforce, Permissive), ROS_SECURITY_KEYSTORE and ROS_SECURITY_ENCLAVE_OVERRIDE become
+// `keys` and `enclave`: with Enforce, keys that are missing are an error (US_ERR_IO names the file); with
+// Permissive a notice, and the bus is open; keys that do not hold are an error in any case. Texts it makes
+// stand in `text` (cap bytes; US_BUS_TEXT is enough). CYCLONEDDS_URI is honoured by Cyclone itself, after
+// these settings. US_ERR_VALUE names the variable and what it may be.
 US_API us_status us_bus_def_from_environment(us_bus_def *def, char *text, size_t cap, us_error *err);
 
 US_API us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err);

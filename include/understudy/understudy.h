@@ -9,6 +9,7 @@
 #include "understudy/dyn.h"
 #include "understudy/geom.h"
 #include "understudy/interaction.h"
+#include "understudy/keys.h"
 #include "understudy/material.h"
 #include "understudy/math.h"
 #include "understudy/messages.h"

@@ -21,16 +21,22 @@ typedef struct us_view_def {
     const char *address;  // default "127.0.0.1"
     int32_t port;         // default 8080; 0: any
     const char *token;    // for control from clients of an address that is not loopback; NULL: one is made up
-    bool search_free_port;  // when the port is taken, try the next 20; default true
+    const char *users;    // a file of registered users and their roles (docs/page.md); NULL: none
+    bool enable_tls;      // https and wss; default false
+    const char *tls_cert, *tls_key;  // files in PEM; NULL: a certificate is made for this run
+    bool search_free_port;           // when the port is taken, try the next 20; default true
 } us_view_def;
 US_API us_view_def us_view_def_default(void);
 
 // Opens the port and serves. `def` may be NULL. A world has one view: US_ERR_ARG for a second. US_ERR_IO for
-// an address or port that cannot be used, US_ERR_VALUE for a token that cannot stand in an address.
+// an address or port that cannot be used, US_ERR_VALUE for a token that cannot stand in an address, and for
+// certificates and files of users that cannot be used.
 US_API us_status us_view_create(us_world *world, const us_view_def *def, us_view **out_view, us_error *err);
 US_API void us_view_destroy(us_view *view);  // before the world; NULL is allowed
 // "http://localhost:8080/", with the token where one is needed; NULL for NULL.
 US_API const char *us_view_url(const us_view *view);
+// SHA-256 of the certificate, "AB:CD:...", for whoever opens the page to compare; "" without TLS.
+US_API const char *us_view_fingerprint(const us_view *view);
 
 // How the run goes, for the page.
 typedef struct us_view_pace {

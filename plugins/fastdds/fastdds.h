@@ -89,6 +89,7 @@ struct usi_vendor_participant {
     eprosima::fastdds::dds::DomainParticipant *participant = nullptr;
     eprosima::fastdds::dds::Publisher *publisher = nullptr;
     eprosima::fastdds::dds::Subscriber *subscriber = nullptr;
+    bool is_secured = false;
     std::atomic<bool> has_deaf_reader{false};  // one that did not acknowledge in time
     std::mutex lock;                           // of the topics
     std::map<std::string, eprosima::fastdds::dds::TypeSupport> types;

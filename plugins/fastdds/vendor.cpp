@@ -3,6 +3,7 @@
 // The names of the functions and what they promise stand in src/bus/vendor.h. No exception leaves this file, and nothing is printed.
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
 #include <fastdds/dds/log/Log.hpp>
+#include <fastdds/rtps/attributes/ServerAttributes.h>
 #include <fastdds/rtps/common/WriteParams.h>
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
 #include <fastrtps/utils/IPLocator.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -53,12 +55,30 @@ void add_peer(rtps::LocatorList_t &list, const char *peer) {
     list.push_back(locator);  // port 0 stands for those of all participants of the domain
 }
 
+// DDS Security: the built-in plug-ins and the files of an enclave.
+void secure(fast::DomainParticipantQos &qos, const std::string &keys) {
+    auto &properties = qos.properties().properties();
+    const std::string auth = "dds.sec.auth.builtin.PKI-DH.", access = "dds.sec.access.builtin.Access-Permissions.", file = "file://" + keys + "/";
+    properties.emplace_back("dds.sec.auth.plugin", "builtin.PKI-DH");
+    properties.emplace_back(auth + "identity_ca", file + "identity_ca.cert.pem");
+    properties.emplace_back(auth + "identity_certificate", file + "cert.pem");
+    properties.emplace_back(auth + "private_key", file + "key.pem");
+    // Cyclone DDS reads no other kind of key. Fast DDS 2.9 does not know the property, and proposes the other kind when it is the one who begins.
+    properties.emplace_back(auth + "preferred_key_agreement", "ECDH");
+    properties.emplace_back("dds.sec.access.plugin", "builtin.Access-Permissions");
+    properties.emplace_back(access + "permissions_ca", file + "permissions_ca.cert.pem");
+    properties.emplace_back(access + "governance", file + "governance.p7s");
+    properties.emplace_back(access + "permissions", file + "permissions.p7s");
+    properties.emplace_back("dds.sec.crypto.plugin", "builtin.AES-GCM-GMAC");
+}
+
 fast::DomainParticipantQos make_participant_qos(const usi_vendor_open &def) {
     fast::DomainParticipantQos qos = fast::PARTICIPANT_QOS_DEFAULT;
     qos.name("understudy");
     const Bytes user_data(def.user_data, def.user_data + std::strlen(def.user_data));
     qos.user_data().setValue(user_data);
     qos.properties().properties().emplace_back("__Hostname", hostname(), true);
+    if (def.keys) secure(qos, def.keys);
 
     auto &wire = qos.wire_protocol();
     // What others announce may be longer than the first guess.
@@ -106,14 +126,32 @@ void vendor_close(usi_vendor_participant *p) {
     delete p;
 }
 
+// A discovery server of the environment. By itself Fast DDS asks it as a client, which hears of its own topics alone; here everything is asked for, so
+// that topics can be listed.
+us_status use_server(const usi_vendor_open &def, fast::DomainParticipantQos &qos, us_error *err) {
+    const char *server = std::getenv("ROS_DISCOVERY_SERVER");
+    if (def.range != US_BUS_SUBNET || !server || !server[0]) return US_OK;
+    auto &discovery = qos.wire_protocol().builtin.discovery_config;
+    if (!eprosima::fastdds::rtps::load_environment_server_info(server, discovery.m_DiscoveryServers))
+        return set_error(err, US_ERR_VALUE, std::string("the environment variable ROS_DISCOVERY_SERVER has the value \"") + server + "\"",
+                         "Set it to addresses of discovery servers, as 10.1.0.2:11811, separated by ;, or unset it.");
+    discovery.discoveryProtocol = rtps::DiscoveryProtocol_t::SUPER_CLIENT;
+    return US_OK;
+}
+
 us_status open_participant(const usi_vendor_open &def, usi_vendor_participant *p, us_error *err) {
     fast::Log::ClearConsumers();
     auto *factory = fast::DomainParticipantFactory::get_instance();
-    p->participant = factory->create_participant(static_cast<uint32_t>(def.domain), make_participant_qos(def), &p->network, fast::StatusMask::none());
+    fast::DomainParticipantQos qos = make_participant_qos(def);
+    const us_status status = use_server(def, qos, err);
+    if (status) return status;
+    p->participant = factory->create_participant(static_cast<uint32_t>(def.domain), qos, &p->network, fast::StatusMask::none());
     if (!p->participant) {
         return set_error(err, US_ERR_IO, "Fast DDS cannot join domain " + std::to_string(def.domain),
-                         "Look at the network interfaces of this machine and at FASTRTPS_DEFAULT_PROFILES_FILE if it is set.");
+                         def.keys ? "Look whether the keys are meant for this domain, and its permissions are not out of date: understudy keys list KEYSTORE."
+                                  : "Look at the network interfaces of this machine and at FASTRTPS_DEFAULT_PROFILES_FILE if it is set.");
     }
+    p->is_secured = def.keys != nullptr;
     p->publisher = p->participant->create_publisher(fast::PUBLISHER_QOS_DEFAULT);
     p->subscriber = p->participant->create_subscriber(fast::SUBSCRIBER_QOS_DEFAULT);
     if (!p->publisher || !p->subscriber) return set_error(err, US_ERR_MEMORY, "Fast DDS cannot make a publisher and a subscriber", nullptr);
@@ -246,7 +284,9 @@ us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoint_def 
     }
     if (!e->writer && !e->reader) {
         leave_topic(p, def.topic);
-        return set_error(err, US_ERR_IO, std::string("Fast DDS cannot make an endpoint of ") + def.topic, nullptr);
+        return set_error(err, US_ERR_IO, std::string("Fast DDS cannot make a ") + (is_writer ? "writer" : "reader") + " of " + def.topic,
+                         p->is_secured ? "The permissions of this enclave may not allow it: understudy keys add KEYSTORE ENCLAVE --publish or --subscribe TOPIC."
+                                       : nullptr);
     }
     e->id = to_id(is_writer ? e->writer->guid() : e->reader->guid());
     announce_own(e.get(), def);

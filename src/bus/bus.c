@@ -12,6 +12,7 @@
 #include "base/monotonic_cond.h"
 #include "bus/descriptors.h"
 #include "bus/local_socket.h"
+#include "understudy/keys.h"
 #include "wire/cdr.h"
 
 enum { MAX_DOMAIN = 232, MAX_PEER = 128, MAX_ENCLAVE = 200 };
@@ -156,8 +157,10 @@ us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err) {
                             .range = def->range,
                             .n_peer = def->n_peer,
                             .peers = def->peers,
-                            .user_data = user_data};
-    status = open_participant(bus, &open, err);
+                            .user_data = user_data,
+                            .keys = def->keys};
+    status = def->keys ? us_enclave_check(def->keys, def->domain, err) : US_OK;
+    if (!status) status = open_participant(bus, &open, err);
     if (!status) {
         vendor->get_id(bus->participant, bus->id);
         status = join_graph(bus, err);

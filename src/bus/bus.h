@@ -99,6 +99,24 @@ static inline us_status usi_writer_send(us_writer *writer, const void *bytes, si
 // Loads libunderstudy-NAME.so and takes its table.
 us_status usi_vendor_load(const char *name, const usi_vendor **out_vendor, us_error *err);
 
+// ---- security (security.c) ----
+
+// Memory for texts that a definition refers to.
+typedef struct usi_text_room {
+    char *at;
+    size_t left;
+} usi_text_room;
+
+// A copy of the text in the room; NULL when it does not fit.
+char *usi_text_keep(usi_text_room *room, const char *text);
+// Takes the variables ROS_SECURITY_... into *def.
+us_status usi_security_read(us_bus_def *def, usi_text_room *room, us_error *err);
+// The error of an endpoint that the permissions do not allow.
+us_status usi_security_refuse(us_error *err, const char *topic, bool is_writer);
+// "DIRECTORY/NAME" with what a vendor wants before it ("file:", "file://").
+us_status usi_security_uri(const char *scheme, const char *directory, const char *name, char *out,
+                           size_t cap);
+
 // ---- names (names.c) ----
 // "rt/k10/odom" of "/k10/odom". DDS names that begin with rt/, rq/ or rr/ stay as they are.
 us_status usi_topic_to_dds(const char *topic, char out[USI_NAME_LENGTH], us_error *err);

@@ -22,12 +22,15 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "bus/bus.h"
+#include "understudy/keys.h"
 
 enum {
     MAX_CONFIG = 16384,
     MAX_TAKE = 32,        // samples per look into a reader's history
     INNER_DOMAIN = 1000,  // numbers of further domains of this process; the network's end at 232
     MAX_INNER_DOMAIN = 1256,
+    MAX_KEYED_DOMAIN = 230,  // of those that keys can be meant for
 };
 // A write that has to wait longer than this gives up.
 #define MAX_BLOCKING DDS_MSECS(1)
@@ -127,12 +130,24 @@ static us_status make_config(const usi_vendor_open *def, int32_t outer_domain, t
 
 // ---- the participant ----
 
+// The number inside this process to try after `number`; -1: there is none. Cyclone asks the permissions about
+// this number instead of the network's: with keys it must be one that they are meant for.
+static int32_t next_number(const usi_vendor_open *def, int32_t number) {
+    if (!def->keys) {
+        if (number < INNER_DOMAIN) return INNER_DOMAIN;
+        return number + 1 < MAX_INNER_DOMAIN ? number + 1 : -1;
+    }
+    int32_t next = number == def->domain ? MAX_KEYED_DOMAIN : number - 1;
+    while (next >= 0 && (next == def->domain || us_enclave_check(def->keys, next, NULL)))
+        next--;
+    return next;
+}
+
 static us_status open_domain(const usi_vendor_open *def, int32_t *out_number, dds_entity_t *out_domain,
                              us_error *err) {
     char config[MAX_CONFIG];
-    int32_t number = def->domain;
-    for (int32_t outer = -1; number < MAX_INNER_DOMAIN;
-         number = outer < 0 ? INNER_DOMAIN : number + 1, outer = def->domain) {
+    int32_t outer = -1;
+    for (int32_t number = def->domain; number >= 0; number = next_number(def, number)) {
         if (make_config(def, outer, &(text){.bytes = config, .cap = sizeof config})) {
             return us_error_set(
                 err, US_ERR_LIMIT, NULL,
@@ -151,9 +166,13 @@ static us_status open_domain(const usi_vendor_open *def, int32_t *out_number, dd
                         "machine (understudy doctor).",
                         "Cyclone DDS cannot join the network");
         }
+        outer = def->domain;
     }
-    return us_error_set(err, US_ERR_LIMIT, NULL, "Close some of them.", "more than %d buses in one process",
-                        MAX_INNER_DOMAIN - INNER_DOMAIN);
+    return us_error_set(err, US_ERR_LIMIT, NULL,
+                        def->keys ? "Make keys for more domains than this one (understudy keys add KEYSTORE "
+                                    "ENCLAVE), or close the other bus."
+                                  : "Close some of them.",
+                        "too many buses in one process");
 }
 
 static us_status cyclone_open(const usi_vendor_open *def, usi_vendor_participant **out_participant,
@@ -168,12 +187,21 @@ static us_status cyclone_open(const usi_vendor_open *def, usi_vendor_participant
 
     dds_qos_t *qos = dds_create_qos();
     if (def->user_data[0]) dds_qset_userdata(qos, def->user_data, strlen(def->user_data));
+    if (def->keys && (status = usi_cyclone_secure(qos, def->keys, err))) {
+        dds_delete_qos(qos);
+        dds_delete(p->domain);
+        goto failed;
+    }
     p->participant = dds_create_participant((dds_domainid_t)number, qos, NULL);
     dds_delete_qos(qos);
     if (p->participant < 0) {
-        status = fail(err, p->participant,
-                      "Each process takes a port of the domain: is some program started again and again?",
-                      "Cyclone DDS cannot make a participant");
+        status =
+            fail(err, p->participant,
+                 def->keys ? "Look whether the keys are meant for this domain, and its permissions are not "
+                             "out of date: understudy keys list KEYSTORE."
+                           : "Each process takes a port of the domain: is some program started again and "
+                             "again?",
+                 "Cyclone DDS cannot make a participant");
         dds_delete(p->domain);
         goto failed;
     }
@@ -301,8 +329,10 @@ static us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoi
     // On success Cyclone owns the type, and may have put an equal one in its place.
     e->topic = dds_create_topic_sertype(p->participant, def->topic, &type, NULL, NULL, NULL);
     if (e->topic < 0) {
-        us_status status = fail(err, e->topic, "Topic names have letters, digits, _ and /.",
-                                "Cyclone DDS refuses the topic");
+        us_status status = e->topic == DDS_RETCODE_NOT_ALLOWED_BY_SECURITY
+                               ? usi_security_refuse(err, def->topic, is_writer)
+                               : fail(err, e->topic, "Topic names have letters, digits, _ and /.",
+                                      "Cyclone DDS refuses the topic");
         ddsi_sertype_unref(type);
         release_endpoint(e);
         return status;
@@ -321,8 +351,10 @@ static us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoi
     dds_delete_qos(qos);
     if (e->entity < 0) {
         us_status status =
-            fail(err, e->entity, NULL,
-                 is_writer ? "Cyclone DDS cannot make a writer" : "Cyclone DDS cannot make a reader");
+            e->entity == DDS_RETCODE_NOT_ALLOWED_BY_SECURITY
+                ? usi_security_refuse(err, def->topic, is_writer)
+                : fail(err, e->entity, NULL,
+                       is_writer ? "Cyclone DDS cannot make a writer" : "Cyclone DDS cannot make a reader");
         dds_delete(e->topic);
         release_endpoint(e);
         return status;

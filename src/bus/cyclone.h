@@ -62,6 +62,9 @@ struct usi_vendor_endpoint {
     uint32_t n_known;  // ever put in; the place is its remainder
 };
 
+// Properties of a participant with the files of DDS Security in `keys`, and Cyclone's plug-ins for it.
+us_status usi_cyclone_secure(dds_qos_t *qos, const char *keys, us_error *err);
+
 us_status usi_cyclone_list(usi_vendor_participant *participant, usi_visit_endpoint *visit, void *context);
 us_status usi_cyclone_list_participants(usi_vendor_participant *participant, usi_visit_peer *visit,
                                         void *context);

@@ -102,8 +102,10 @@ static us_status read_localhost(us_bus_def *def, us_error *err) {
     return US_OK;
 }
 
-// Addresses separated by ";". `text` gets an array of pointers and behind it the addresses.
-static us_status read_peers(us_bus_def *def, char *text, size_t cap, us_error *err) {
+// Addresses separated by ";". The room gets an array of pointers and behind it the addresses.
+static us_status read_peers(us_bus_def *def, usi_text_room *room, us_error *err) {
+    char *text = room->at;
+    const size_t cap = room->left;
     const char *value = get("ROS_STATIC_PEERS");
     if (!value) return US_OK;
     size_t n = 0;
@@ -136,17 +138,22 @@ static us_status read_peers(us_bus_def *def, char *text, size_t cap, us_error *e
     }
     def->peers = peers;
     def->n_peer = n_peer;
+    room->left -= (size_t)(to - text);
+    room->at = to;
     return US_OK;
 }
 
 us_status us_bus_def_from_environment(us_bus_def *def, char *text, size_t cap, us_error *err) {
     if (!def) return us_error_set(err, US_ERR_ARG, NULL, NULL, "no definition to fill");
     us_bus_def read = *def;  // taken over only when all is well
+    usi_text_room room = {.left = text ? cap : 0};
+    room.at = text;
     us_status status = read_domain(&read, err);
     if (!status) status = read_range(&read, err);
-    if (!status) status = read_peers(&read, text, cap, err);
+    if (!status) status = read_peers(&read, &room, err);
     if (!status) status = read_localhost(&read, err);
     if (!status) status = read_vendor(&read, err);
+    if (!status) status = usi_security_read(&read, &room, err);
     read_release(&read);
     if (!status) *def = read;
     return status;

@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 // "USv" and the number of the layout below.
-#define USI_VENDOR_ABI 0x55537602u
+#define USI_VENDOR_ABI 0x55537603u
 // The function that a vendor's library exports; it returns its table.
 #define USI_VENDOR_SYMBOL "usi_vendor_table"
 
@@ -32,6 +32,7 @@ typedef struct usi_vendor_open {
     int32_t n_peer;
     const char *const *peers;
     const char *user_data;
+    const char *keys;  // directory of DDS Security's files, absolute; NULL: open
 } usi_vendor_open;
 
 typedef struct usi_vendor_endpoint_def {

@@ -175,8 +175,9 @@ static void adopt(usi_web *web, int fd, const struct sockaddr_storage *from, soc
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
     memcpy(c->peer, peer, sizeof peer);
-    lws_adopt_desc_t how = {
-        .vh = web->vhost, .type = LWS_ADOPT_SOCKET | LWS_ADOPT_HTTP, .fd.sockfd = fd, .opaque = c};
+    const lws_adoption_type type =
+        LWS_ADOPT_SOCKET | LWS_ADOPT_HTTP | (web->has_tls ? LWS_ADOPT_ALLOW_SSL : 0);
+    lws_adopt_desc_t how = {.vh = web->vhost, .type = type, .fd.sockfd = fd, .opaque = c};
     struct lws *wsi = lws_adopt_descriptor_vhost_via_info(&how);  // closes it when it fails
     if (wsi) {
         c->wsi = wsi;
@@ -212,7 +213,6 @@ static void accept_all(usi_web *web, int listener) {
 // All that libwebsockets has to say. `wsi` belongs to a slot, but for the listener's and those of
 // libwebsockets itself.
 static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t length) {
-    (void)user;
     usi_web *web = lws_context_user(lws_get_context(wsi));
     usi_web_client *c = usi_web_client_of(wsi);
     const struct lws_protocols *protocol = lws_get_protocol(wsi);
@@ -223,6 +223,8 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
             !atomic_load(&web->is_ending))
             web->def.wake(web->def.context);
         return 0;
+    case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS:
+        return is_http ? usi_web_tls_fill(web, user) : 0;
     case LWS_CALLBACK_RAW_RX_FILE:
         accept_all(web, lws_get_socket_fd(wsi));
         return 0;
@@ -290,6 +292,8 @@ static us_status start_context(usi_web *web, us_error *err) {
     info.port = CONTEXT_PORT_NO_LISTEN_SERVER;
     info.protocols = web->lws;
     info.options = LWS_SERVER_OPTION_VALIDATE_UTF8 | LWS_SERVER_OPTION_NO_LWS_SYSTEM_STATES;
+    if (def->enable_tls)
+        info.options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX;
     info.uid = -1;
     info.gid = -1;
     info.user = web;
@@ -301,6 +305,7 @@ static us_status start_context(usi_web *web, us_error *err) {
     info.keepalive_timeout = def->timeout;
     info.retry_and_idle_policy = &web->patience;
     info.vhost_name = "page";
+    info.alpn = "http/1.1";  // answers are written as such
     lws_set_log_level(0, NULL);
     struct sigaction before;
     const bool is_known = sigaction(SIGPIPE, NULL, &before) == 0;
@@ -309,6 +314,10 @@ static us_status start_context(usi_web *web, us_error *err) {
     web->vhost = web->context ? lws_get_vhost_by_name(web->context, info.vhost_name) : NULL;
     if (!web->vhost)
         return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "libwebsockets cannot start");
+    if (def->enable_tls && !web->has_tls)
+        return us_error_set(err, US_ERR_VALUE, &(us_place){.file = def->tls_cert},
+                            "Name another certificate, or let --tls make one.",
+                            "the page cannot use the certificate");
     lws_adopt_desc_t how = {.vh = web->vhost,
                             .type = LWS_ADOPT_RAW_FILE_DESC,
                             .fd.filefd = web->listener,
@@ -335,6 +344,7 @@ static us_status start_thread(usi_web *web, us_error *err) {
 static void free_web(usi_web *web) {
     const us_allocator a = web->def.allocator;
     pthread_mutex_destroy(&web->ending);
+    usi_identity_fini(&web->identity);
     if (web->listener >= 0) close(web->listener);
     if (web->spare >= 0) close(web->spare);
     usi_release(&a, web->slots, (size_t)web->n_slot * sizeof *web->slots, _Alignof(usi_web_client));
@@ -430,6 +440,7 @@ us_status usi_web_create(const usi_web_def *def, usi_web **out_web, us_error *er
 
     if (!copy_lists(web))
         status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the web server");
+    if (!status) status = usi_web_tls_open(web, err);
     if (!status) status = find_port(web, err);
     if (!status) status = start_context(web, err);
     if (!status) status = start_thread(web, err);

@@ -46,7 +46,9 @@ bool usi_web_send(usi_web_client *client, bool is_binary, const void *bytes, siz
 }
 
 size_t usi_web_backlog(const usi_web_client *client) { return client->n_byte; }
-bool usi_web_may_control(const usi_web_client *client) { return client->may_control; }
+usi_web_role usi_web_get_role(const usi_web_client *client) { return client->role; }
+
+const char *usi_web_user_name(const usi_web_client *client) { return client->user ? client->user->name : ""; }
 const char *usi_web_client_name(const usi_web_client *client) { return client->name; }
 const char *usi_web_client_protocol(const usi_web_client *client) { return client->protocol->name; }
 
@@ -82,7 +84,8 @@ static int close_now(usi_web_client *c, enum lws_close_status code, const char *
 int usi_web_client_established(usi_web_client *c) {
     usi_web *web = c->web;
     const char *label = c->protocol->label ? c->protocol->label : "page";
-    snprintf(c->name, sizeof c->name, "%.24s:%lld", label, (long long)++web->serial);
+    snprintf(c->name, sizeof c->name, "%.24s:%lld%s%s", label, (long long)++web->serial, c->user ? ":" : "",
+             usi_web_user_name(c));
     c->is_open = true;  // messages may be queued from now on
     if (c->protocol->open(c->protocol->context, c, &c->session) == US_OK) return 0;
     c->is_open = false;

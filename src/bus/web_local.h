@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "bus/web.h"
+#include "keys/keys.h"
 
 enum {
     USI_WEB_CHUNK = 32768,   // bytes of an answer that are written at once
@@ -46,8 +47,9 @@ struct usi_web_client {
     bool is_counted;  // among the clients
     bool is_open;     // its `open` has been called and was content; its `close` has not
     bool is_closing;
-    bool may_control;
-    char name[48];
+    usi_web_role role;
+    const usi_web_user *user;  // NULL: not registered
+    char name[80];
     char why[96];
     usi_web_message *first, *last;
     size_t n_message, n_byte;  // that wait
@@ -69,6 +71,9 @@ struct usi_web {
     struct lws_protocols *lws;    // "http", one per WebSocket protocol, and an end
     usi_web_protocol *protocols;  // def's points here
     lws_retry_bo_t patience;
+    usi_identity identity;  // of TLS
+    char fingerprint[96];
+    bool has_tls;
     int listener;  // until the thread has it
     int spare;     // a descriptor to give up when there are no others: then a connection can be taken, to be
                    // closed
@@ -92,9 +97,19 @@ void usi_web_refused(usi_web *web, const char *peer, const char *format, ...) US
 // Each returns the result for libwebsockets: 0 to continue, negative to close.
 int usi_web_request(usi_web_client *c, const char *path, size_t length);
 int usi_web_request_writeable(usi_web_client *c);
-// A WebSocket wants in: sets protocol and may_control. 0: it may; else it has had its answer.
+// A WebSocket wants in: sets protocol, role and user. 0: it may; else it has had its answer.
 int usi_web_request_upgrade(usi_web_client *c, const char *to);
 void usi_web_request_end(usi_web_client *c);
+
+// ---- web_user.c ----
+// The registered user whose token this is, or NULL.
+const usi_web_user *usi_web_find_user(const usi_web *web, const char *token);
+
+// ---- web_tls.c ----
+// Reads or makes the certificate, where TLS is wanted.
+us_status usi_web_tls_open(usi_web *web, us_error *err);
+// Puts it into a context of OpenSSL. 0: well.
+int usi_web_tls_fill(usi_web *web, void *context);
 
 // ---- web_client.c ----
 int usi_web_client_established(usi_web_client *c);

@@ -172,18 +172,25 @@ static bool is_same_secret(const char *a, size_t n_a, const char *b, size_t n_b)
     return differ == 0;
 }
 
-static bool check_token(usi_web_client *c) {
+// What the token of the request allows, and whose it is.
+static void check_token(usi_web_client *c, bool is_guest) {
     usi_web *web = c->web;
-    if (!web->token) return true;
+    const bool is_open = !web->token && web->def.n_user == 0;
+    c->role = is_open && !is_guest ? USI_ROLE_SWITCH : USI_ROLE_LOOK;
+    if (is_open) return;
     char argument[300];
     for (int k = 0; lws_hdr_copy_fragment(c->wsi, argument, sizeof argument, WSI_TOKEN_HTTP_URI_ARGS, k) >= 0;
          k++) {
         if (strncmp(argument, "token=", 6) != 0) continue;
-        if (is_same_secret(argument + 6, strlen(argument + 6), web->token, web->token_length)) return true;
-        usi_web_refused(web, c->peer, "the token is not the one of this run: this client may only look");
-        return false;
+        const char *token = argument + 6;
+        c->user = usi_web_find_user(web, token);
+        if (c->user) c->role = c->user->role;
+        if (web->token && is_same_secret(token, strlen(token), web->token, web->token_length))
+            c->role = USI_ROLE_SWITCH;
+        else if (!c->user)
+            usi_web_refused(web, c->peer, "the token is not one of this run: this client may only look");
+        return;
     }
-    return false;
 }
 
 // ---- Requests ----
@@ -340,7 +347,7 @@ int usi_web_request_upgrade(usi_web_client *c, const char *to) {
         usi_web_refused(web, c->peer, "there are %d clients already", web->n_client);
         return answer_text(c, 503, false, "There are too many clients. Close a page that is not needed.\n");
     }
-    c->may_control = (web->token || !is_guest) && check_token(c);
+    check_token(c, is_guest);
     c->is_counted = true;
     web->n_client++;
     return 0;

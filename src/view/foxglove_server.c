@@ -313,9 +313,9 @@ static client_channel *find_said(session *s, uint32_t id) {
 
 static void advertise(session *s, const usi_foxglove_message *m) {
     char text[600];
-    if (!usi_web_may_control(s->client)) {
-        report_error(
-            s, "this connection may only look: open it with the token that the run printed (?token=...)");
+    if (usi_web_get_role(s->client) < USI_ROLE_DRIVE) {
+        usi_role_refusal(s->client, USI_ROLE_DRIVE, text, sizeof text);
+        report_error(s, text);
         return;
     }
     for (int32_t k = 0; k < m->n; k++) {
@@ -390,7 +390,7 @@ static us_status on_open(void *context, usi_web_client *client, void **out_sessi
         s->subscription[i] = -1;
     for (int32_t k = 0; k < N_CLIENT_CHANNEL; k++)
         s->says[k].channel = -1;
-    (void)send_text(s, &f->info[usi_web_may_control(client)]);
+    (void)send_text(s, &f->info[usi_web_get_role(client) >= USI_ROLE_DRIVE]);
     (void)send_text(s, &f->channels);
     s->next = f->sessions;
     f->sessions = s;

@@ -103,7 +103,7 @@ static us_status choose_token(us_view *view, const us_view_def *def, const char 
         memcpy(view->token, def->token, n + 1);
         return US_OK;
     }
-    if (is_loopback(address)) return US_OK;  // whoever is on this machine may control
+    if (is_loopback(address) && !def->users) return US_OK;  // whoever is on this machine may control
     uint8_t bytes[16];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
         return us_error_set(err, US_ERR_IO, NULL, "give a token of your own",
@@ -138,7 +138,8 @@ static void write_url(us_view *view, const char *address) {
     } else {
         snprintf(host, sizeof host, strchr(address, ':') ? "[%.60s]" : "%.60s", address);
     }
-    snprintf(view->url, sizeof view->url, "http://%s:%d/%s%s", host, (int)usi_web_port(view->web),
+    snprintf(view->url, sizeof view->url, "%s://%s:%d/%s%s",
+             usi_web_fingerprint(view->web)[0] ? "https" : "http", host, (int)usi_web_port(view->web),
              view->token[0] ? "?token=" : "", view->token);
 }
 
@@ -201,6 +202,9 @@ static us_status start(us_view *view, const us_view_def *def, us_error *err) {
     us_status status = list_robots(view);
     if (status) return us_error_set(err, status, NULL, NULL, "the page has no memory");
     if ((status = choose_token(view, def, address, err))) return status;
+    int32_t n_user = 0;
+    if (def->users && (status = usi_web_users_read(def->users, &view->allocator, &view->users, &n_user, err)))
+        return status;
     note_warnings(view);
     if ((status = usi_foxglove_create(view->world, &view->foxglove, err))) return status;
     usi_web_protocol protocols[MAX_PROTOCOL];
@@ -210,6 +214,11 @@ static us_status start(us_view *view, const us_view_def *def, us_error *err) {
         .port = def->port,
         .n_port_more = def->search_free_port && def->port ? MORE_PORTS : 0,
         .token = view->token[0] ? view->token : NULL,
+        .users = view->users,
+        .n_user = n_user,
+        .enable_tls = def->enable_tls,
+        .tls_cert = def->tls_cert,
+        .tls_key = def->tls_key,
         .max_client = MAX_CLIENT,
         .files = usi_page_files,
         .n_file = usi_page_n_file,
@@ -238,6 +247,8 @@ static us_status attach(us_view *view, us_error *err) {
     us_status status = usi_world_add_hooks(view->world, &hooks);
     return status ? us_error_set(err, status, NULL, NULL, "the world has too many hooks") : US_OK;
 }
+
+const char *us_view_fingerprint(const us_view *view) { return view ? usi_web_fingerprint(view->web) : ""; }
 
 us_view_def us_view_def_default(void) {
     return (us_view_def){.address = "127.0.0.1", .port = 8080, .search_free_port = true};
@@ -285,6 +296,7 @@ void us_view_destroy(us_view *view) {
     // First the server's thread ends, and with it every session: then nobody but this thread is here.
     if (view->foxglove) usi_foxglove_feed(view->foxglove, NULL);
     if (view->web) usi_web_destroy(view->web);
+    usi_web_users_release(view->users, &view->allocator);
     usi_foxglove_destroy(view->foxglove);
     usi_view_frames_fini(view);
     usi_ruts_fini(&view->ruts);

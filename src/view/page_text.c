@@ -22,15 +22,16 @@ static bool end(usi_json *json) {
     return json->out->status == US_OK;
 }
 
-bool usi_text_hello(usi_bytes *out, const char *scene, uint32_t revision, bool may_control) {
+bool usi_text_hello(usi_bytes *out, const char *scene, uint32_t revision, usi_web_role role) {
     usi_json j = begin(out, "hello");
     usi_json_text(&j, "version", us_version());
     usi_json_text(&j, "scene", scene);
     usi_json_integer(&j, "epoch", revision);
-    usi_json_bool(&j, "control", may_control);
+    usi_json_bool(&j, "control", role > USI_ROLE_LOOK);
+    usi_json_text(&j, "role", usi_role_name(role));
     usi_json_text(
         &j, "reason",
-        may_control
+        role > USI_ROLE_LOOK
             ? ""
             : "control needs the token: open the address that `understudy run` printed, with its ?token=");
     return end(&j);

@@ -408,12 +408,22 @@ static void take_watch(usi_session *s, const usi_view_message *m) {
     s->is_dirty = true;
 }
 
+// The role that a world command needs. Words that are none need what the most of them do.
+static usi_web_role role_for(const char *text) {
+    text += strspn(text, " \t");
+    const size_t n = strcspn(text, " \t");
+    if (n == 5 && strncmp(text, "drive", n) == 0) return USI_ROLE_DRIVE;
+    if (n == 9 && strncmp(text, "authority", n) == 0) return USI_ROLE_SWITCH;
+    return USI_ROLE_WORLD;
+}
+
 static void take_command(usi_session *s, const usi_view_message *m) {
     us_view *view = s->view;
-    if (!usi_web_may_control(s->client)) {
-        answer_now(s, m->id,
-                   "this client may look but not control: open the address that `understudy run` printed, "
-                   "with its ?token=");
+    const usi_web_role needed = role_for(m->text);
+    if (usi_web_get_role(s->client) < needed) {
+        char text[USI_ROLE_TEXT];
+        usi_role_refusal(s->client, needed, text, sizeof text);
+        answer_now(s, m->id, text);
         return;
     }
     // Room for the answer is kept before anything is asked.
@@ -439,10 +449,10 @@ static void take_command(usi_session *s, const usi_view_message *m) {
 
 static void take_drive(usi_session *s, const usi_view_message *m) {
     us_view *view = s->view;
-    char text[USI_VIEW_NAME + 100];
-    if (!usi_web_may_control(s->client)) {
-        send_error(s, "this client may look but not control: open the address that `understudy run` printed, "
-                      "with its ?token=");
+    char text[USI_VIEW_NAME + USI_ROLE_TEXT];
+    if (usi_web_get_role(s->client) < USI_ROLE_DRIVE) {
+        usi_role_refusal(s->client, USI_ROLE_DRIVE, text, sizeof text);
+        send_error(s, text);
         return;
     }
     int32_t robot = 0;
@@ -535,7 +545,7 @@ us_status usi_session_open(void *context, usi_web_client *client, void **out_ses
     usi_revision *revision = usi_world_take_revision(view->world);
     s->revision = s->watching_revision = revision->number;
     usi_revision_unref(revision);
-    if (!usi_text_hello(&view->buffer, view->scene, s->revision, usi_web_may_control(client)) ||
+    if (!usi_text_hello(&view->buffer, view->scene, s->revision, usi_web_get_role(client)) ||
         !send_text(s, &view->buffer)) {
         usi_release(&view->allocator, s, sizeof *s, _Alignof(usi_session));
         return US_ERR_MEMORY;

@@ -215,6 +215,7 @@ struct us_view {
     struct usi_foxglove *foxglove;
     usi_web *web;  // for the stepping thread; callbacks have no use for it
     char token[80];
+    usi_web_user *users;
     char url[256];
     const char *scene;
     int32_t n_robot;
@@ -278,7 +279,7 @@ us_world_reply usi_session_reply;
 void usi_page_wake(us_view *view);
 
 // page_text.c: texts of the server, each into a buffer that is emptied first. False when there is no memory.
-bool usi_text_hello(usi_bytes *out, const char *scene, uint32_t revision, bool may_control);
+bool usi_text_hello(usi_bytes *out, const char *scene, uint32_t revision, usi_web_role role);
 bool usi_text_revision(usi_bytes *out, uint32_t revision);
 bool usi_text_reply(usi_bytes *out, int64_t id, bool is_ok, const char *text);
 bool usi_text_error(usi_bytes *out, const char *text);

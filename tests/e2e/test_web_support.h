@@ -96,7 +96,7 @@ static inline void on_message(void *context, void *of, bool is_binary, const voi
         assert_false(usi_web_send(s->client, false, "x", 1));
     } else if (length == 3 && memcmp(bytes, "who", 3) == 0) {
         int n = snprintf(text, sizeof text, "%s %s %d", usi_web_client_name(s->client),
-                         usi_web_client_protocol(s->client), usi_web_may_control(s->client));
+                         usi_web_client_protocol(s->client), usi_web_get_role(s->client) > USI_ROLE_LOOK);
         usi_web_send(s->client, false, text, (size_t)n);
     } else {
         usi_web_send(s->client, is_binary, bytes, length);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { FIRST = 201, LAST = 232 };
+enum { FIRST = 201, LAST = 230 };
 
 // A name in the abstract name space has one owner on the machine, and is free again when the last process
 // that holds it ends.
