@@ -25,6 +25,16 @@
 #include "wire/crc32.h"
 #include "wire/mcap.h"
 
+// What a file may ask for. A stranger's bytes can stand for thirty thousand times as many, so that what is
+// kept and what is unpacked have limits of their own: 10 MB never take more than 512 MB of memory or some
+// seconds.
+enum {
+    MAX_KEPT = 64 << 20,     // bytes of names, definitions and metadata that stay while the file is open
+    MAX_CHANNEL = 4096,      // recordings of robots have some ten, those of cars some hundred
+    MIN_UNPACKED = 1 << 30,  // bytes that all chunks together may unpack to, of a small file
+    MAX_EXPANSION = 256,     // and of a large one, as a multiple of its length
+};
+
 // Index by the 16-bit number that the file uses. Grows with the numbers, which are small in most files.
 typedef struct id_map {
     int32_t *index;  // -1: none
@@ -53,6 +63,8 @@ typedef struct pair {
 struct us_recording {
     us_allocator allocator;
     usi_arena arena;
+    size_t n_kept;     // bytes of texts in the arena
+    bool is_over;      // more should have been kept than MAX_KEPT
     const char *path;  // in the arena; NULL: from memory
     usi_mcap_bytes file;
     void *mapping;  // NULL when the bytes are the caller's
@@ -75,6 +87,7 @@ struct us_recording {
     usi_mcap_bytes chunk;
     size_t chunk_at, chunk_offset;  // offset: of the chunk in the file
     uint64_t from_time;
+    uint64_t n_unpacked;  // bytes of the chunks opened by this walk
     usi_mcap_decoder decoder;
 };
 
@@ -82,8 +95,12 @@ struct us_recording {
 
 static us_status complain(const us_recording *r, us_status status, size_t offset, us_error *err,
                           const char *what) {
-    if (status == US_ERR_MEMORY)
+    if (status == US_ERR_MEMORY && !r->is_over)
         return us_error_set(err, status, NULL, NULL, "no memory left to read the recording");
+    if (status == US_ERR_MEMORY) {
+        status = US_ERR_LIMIT;
+        what = "its names, definitions and metadata take more than 64 MiB";
+    }
     us_place place = {.file = r->path};
     const char *remedy =
         status == US_ERR_LIMIT
@@ -114,8 +131,10 @@ static us_status set_id(const us_allocator *a, id_map *map, uint16_t id, int32_t
 }
 
 static const char *keep(us_recording *r, usi_mcap_text text) {
-    char *copy = usi_arena_alloc(&r->arena, text.length + 1, 1);
+    r->is_over = text.length >= MAX_KEPT - r->n_kept;
+    char *copy = r->is_over ? NULL : usi_arena_alloc(&r->arena, text.length + 1, 1);
     if (!copy) return NULL;
+    r->n_kept += text.length + 1;
     if (text.length) memcpy(copy, text.text, text.length);
     copy[text.length] = 0;
     return copy;
@@ -139,9 +158,11 @@ static us_status add_schema(us_recording *r, const usi_mcap_schema *s, size_t of
     }
     us_status status =
         usi_grow(&r->allocator, (void **)&r->schemas, r->n_schema, &r->cap_schema, sizeof *r->schemas);
-    schema new = {keep(r, s->name), keep(r, s->encoding), keep(r, s->data)};
-    if (!status) status = set_id(&r->allocator, &r->schema_of_id, s->id, r->n_schema);
-    if (status || !new.name || !new.encoding || !new.text) return complain(r, US_ERR_MEMORY, offset, err, "");
+    schema new = {0};
+    bool is_kept = (new.name = keep(r, s->name)) && (new.encoding = keep(r, s->encoding)) &&
+                   (new.text = keep(r, s->data));
+    if (!status && is_kept) status = set_id(&r->allocator, &r->schema_of_id, s->id, r->n_schema);
+    if (status || !is_kept) return complain(r, US_ERR_MEMORY, offset, err, "");
     r->schemas[r->n_schema++] = new;
     return US_OK;
 }
@@ -160,11 +181,14 @@ static us_status add_channel(us_recording *r, const usi_mcap_channel *c, size_t 
     if (c->schema && schema_index < 0)
         return complain(r, US_ERR_SYNTAX, offset, err,
                         "a channel has a schema that does not stand before it");
+    if (r->info.n_channel == MAX_CHANNEL)
+        return complain(r, US_ERR_LIMIT, offset, err, "it has more than 4096 channels");
     us_status status = usi_grow(&r->allocator, (void **)&r->channels, r->info.n_channel, &r->cap_channel,
                                 sizeof *r->channels);
-    channel new = {{keep(r, c->topic), "", "", keep(r, c->encoding), -1}, c->schema};
-    if (!status) status = set_id(&r->allocator, &r->channel_of_id, c->id, r->info.n_channel);
-    if (status || !new.info.topic || !new.info.encoding) return complain(r, US_ERR_MEMORY, offset, err, "");
+    channel new = {{NULL, "", "", NULL, -1}, c->schema};
+    bool is_kept = (new.info.topic = keep(r, c->topic)) && (new.info.encoding = keep(r, c->encoding));
+    if (!status && is_kept) status = set_id(&r->allocator, &r->channel_of_id, c->id, r->info.n_channel);
+    if (status || !is_kept) return complain(r, US_ERR_MEMORY, offset, err, "");
     if (c->schema) {
         new.info.type = r->schemas[schema_index].name;
         new.info.schema = r->schemas[schema_index].text;
@@ -197,8 +221,9 @@ static us_status add_metadata(us_recording *r, usi_mcap_bytes contents, size_t o
     while (usi_mcap_next_pair(&map, &key, &value)) {
         us_status status =
             usi_grow(&r->allocator, (void **)&r->pairs, r->n_pair, &r->cap_pair, sizeof *r->pairs);
-        pair new = {kept, keep(r, key), keep(r, value)};
-        if (status || !new.key || !new.value) return complain(r, US_ERR_MEMORY, offset, err, "");
+        pair new = {.name = kept};
+        bool is_kept = (new.key = keep(r, key)) && (new.value = keep(r, value));
+        if (status || !is_kept) return complain(r, US_ERR_MEMORY, offset, err, "");
         r->pairs[r->n_pair++] = new;
     }
     if (map.length) return complain(r, US_ERR_SYNTAX, offset, err, "a key or value of metadata is too short");
@@ -227,6 +252,7 @@ static void start_walk(us_recording *r, uint64_t from_time) {
     r->chunk = (usi_mcap_bytes){NULL, 0};
     r->chunk_at = 0;
     r->from_time = from_time;
+    r->n_unpacked = 0;
     r->is_checking = from_time == 0;
     r->crc = usi_crc32(0, r->file.at, r->data_start);
 }
@@ -272,10 +298,16 @@ static us_status open_chunk(us_recording *r, const usi_mcap_record *record, us_e
     if (!usi_mcap_read_chunk(record->contents, &chunk))
         return complain(r, US_ERR_SYNTAX, r->at, err, "a chunk is too short");
     if (chunk.last_time < r->from_time) return US_OK;
+    uint64_t most = (uint64_t)r->file.length * MAX_EXPANSION;
+    if (most < MIN_UNPACKED) most = MIN_UNPACKED;
+    if (chunk.size <= USI_MCAP_MAX_CHUNK && chunk.size > most - r->n_unpacked)
+        return complain(r, US_ERR_LIMIT, r->at, err,
+                        "its chunks unpack to more than 1 GiB, and to more than 256 times the file");
     const char *why;
     usi_mcap_bytes records;
     us_status status = usi_mcap_decode_chunk(&r->decoder, &chunk, &records, &why);
     if (status) return complain(r, status, r->at, err, why);
+    r->n_unpacked += chunk.size;
     r->chunk = records;
     r->chunk_at = 0;
     r->chunk_offset = r->at;

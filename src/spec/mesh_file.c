@@ -130,6 +130,8 @@ static us_status warn_not_found(usi_reader *r, const xmlNode *node, const path_s
 us_status usi_mesh_resolve(usi_reader *r, const xmlNode *node, const char *uri, const char *from_file,
                            char **out_path) {
     *out_path = NULL;
+    us_status status = usi_reader_permit(r, node, "mesh", uri);
+    if (status) return status;
     path_search s = {0};
     const char *why = "was not found; looked at ", *scheme_end = strstr(uri, "://");
     bool is_package = strncmp(uri, "package://", 10) == 0, is_model = strncmp(uri, "model://", 8) == 0;

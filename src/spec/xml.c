@@ -167,6 +167,13 @@ us_status usi_file_read(usi_reader *r, const char *path, const us_place *from, c
     return US_OK;
 }
 
+us_status usi_reader_permit(usi_reader *r, const xmlNode *node, const char *kind, const char *path) {
+    const us_load_def *def = r->def;
+    if (!def->may_open || def->may_open(def->context, kind, path)) return US_OK;
+    return usi_fail(r, US_ERR_ACCESS, node, "allow it where you trust who wrote this (us_load_def.may_open)",
+                    "the %s \"%.200s\" may not be opened", kind, path);
+}
+
 // ---- Parsing ----
 
 // What the parser found beside the tree.

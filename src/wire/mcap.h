@@ -48,7 +48,7 @@ enum {
     USI_MCAP_MESSAGE_HEAD = 22,              // of the contents: channel, sequence, two times
     USI_MCAP_FOOTER_SIZE = 20,               // of the contents
     USI_MCAP_END_SIZE = 9 + 20 + 8,          // footer and magic
-    USI_MCAP_MAX_CHUNK = 512 * 1024 * 1024,  // bytes before compression: what claims more is refused
+    USI_MCAP_MAX_CHUNK = 256 * 1024 * 1024,  // bytes before compression: what claims more is refused
     USI_MCAP_MAX_MESSAGE =
         USI_MCAP_MAX_CHUNK / 2 - 4096  // bytes; leaves room for a chunk that was nearly full before it
 };

@@ -255,7 +255,7 @@ us_status usi_mcap_decode_chunk(usi_mcap_decoder *d, const usi_mcap_chunk *chunk
         return US_ERR_LIMIT;
     }
     if (chunk->size > USI_MCAP_MAX_CHUNK) {
-        *why = "it claims to hold more than 512 MiB";
+        *why = "it claims to hold more than 256 MiB";
         return US_ERR_LIMIT;
     }
     if (chunk->size > max_size) {
@@ -266,10 +266,11 @@ us_status usi_mcap_decode_chunk(usi_mcap_decoder *d, const usi_mcap_chunk *chunk
     us_status status = US_OK;
     if (is_lz4 || is_zstd) {
         if (size > d->cap) {
-            uint8_t *buffer = usi_alloc(&d->allocator, size, 16);
-            if (!buffer) return US_ERR_MEMORY;
+            // The old one first: two of them would be twice the memory.
             usi_release(&d->allocator, d->buffer, d->cap, 16);
-            d->buffer = buffer;
+            d->cap = 0;
+            d->buffer = usi_alloc(&d->allocator, size, 16);
+            if (!d->buffer) return US_ERR_MEMORY;
             d->cap = size;
         }
         // An empty chunk needs no room, but the decompressors want a place.
