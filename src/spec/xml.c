@@ -6,6 +6,8 @@
 // the reason that fits what was found.
 #include "spec/xml.h"
 
+#include "spec/mesh_file.h"
+
 #include <errno.h>
 #include <libxml/parser.h>
 #include <locale.h>
@@ -22,10 +24,14 @@ void usi_reader_init(usi_reader *r, us_spec *spec, const us_load_def *def, us_er
     r->def = def;
     r->err = err;
     r->ground = NULL;
+    r->mesh_pid = r->mesh_socket = 0;
     usi_arena_init(&r->memory, &def->allocator);
 }
 
-void usi_reader_fini(usi_reader *r) { usi_arena_fini(&r->memory); }
+void usi_reader_fini(usi_reader *r) {
+    usi_mesh_child_end(r);
+    usi_arena_fini(&r->memory);
+}
 
 void *usi_reader_alloc(usi_reader *r, size_t size) {
     return usi_arena_alloc(&r->memory, size, _Alignof(max_align_t));

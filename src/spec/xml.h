@@ -24,6 +24,9 @@ typedef struct usi_reader {
     // The GeoTIFF that was read last as ground, still open: other rasters are resampled to its frame. Or
     // NULL; closed by usi_scene_read.
     struct usi_raster *ground;
+    // The process that reads mesh files, from the first mesh on (spec/mesh_child.c), and our end of its
+    // socket.
+    int mesh_pid, mesh_socket;  // 0: none
 } usi_reader;
 
 void usi_reader_init(usi_reader *r, us_spec *spec, const us_load_def *def, us_error *err);
