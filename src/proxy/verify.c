@@ -33,7 +33,8 @@ static us_status step(run *r, us_error *err) {
 }
 
 static us_status step_until(run *r, int64_t tick, us_error *err) {
-    if (tick - us_sim_get_tick(r->sim) > MAX_GAP)
+    int64_t gap = 0;
+    if (tick < 0 || __builtin_sub_overflow(tick, us_sim_get_tick(r->sim), &gap) || gap > MAX_GAP)
         return us_error_set(err, US_ERR_SYNTAX, NULL, "verify a file that `understudy run --record` made",
                             "after tick %lld the recording goes on at tick %lld",
                             (long long)us_sim_get_tick(r->sim), (long long)tick);
