@@ -116,20 +116,19 @@ typedef struct usi_adopt {
     X(torsion_radius, "torsion-radius", 0, 1e3)      \
     X(rolling_length, "rolling-length", 0, 1e3)
 // Numbers of a soil by the names that a scene's <soil> has; their ranges are those of US_SOIL_LIST.
-#define USI_SOIL_KEY_LIST(X)                                                                     \
-    X(kc)                                                                                        \
-    X(kphi)                                                                                      \
-    X(n)                                                                                         \
-    X(cohesion)                                                                                  \
-    X(friction_angle)                                                                            \
-    X(shear_x)                                                                                   \
-    X(shear_x_angle)                                                                             \
-    X(shear_y)                                                                                   \
-    X(shear_y_angle)                                                                             \
-    X(density)                                                                                   \
-    X(peak_angle)                                                                                \
-    X(peak_angle_slip) X(exit_ratio) X(unload) X(unload_depth) X(repose_angle) X(critical_angle) \
-        X(compaction)
+#define USI_SOIL_KEY_LIST(X) \
+    X(kc)                    \
+    X(kphi)                  \
+    X(n)                     \
+    X(cohesion)              \
+    X(friction_angle)        \
+    X(shear_x)               \
+    X(shear_x_angle)         \
+    X(shear_y)               \
+    X(shear_y_angle)         \
+    X(density)               \
+    X(peak_angle)            \
+    X(peak_angle_slip) X(exit_ratio) X(unload) X(unload_depth) X(repose_angle) X(critical_angle) X(compaction)
 enum {
 #define USI_COUNT_PAIR(field, key, low, high) +1
     USI_PAIR_KEYS = 0 USI_PAIR_KEY_LIST(USI_COUNT_PAIR),

@@ -2,6 +2,7 @@
 #include "test_network_support.h"
 
 #include <limits.h>
+#include <sys/stat.h>
 
 #include "understudy/record.h"
 
@@ -225,6 +226,28 @@ static void a_recording_cannot_choose_files_for_my_own_scene(void **state) {
     assert_int_equal(run("replay steered.mcap --trust").code, 2);
 }
 
+static void a_recording_that_is_lost_ends_with_an_error(void **state) {
+    (void)state;
+    use_domain(quiet_domain());
+    pid_t pid = start("losing", "run %s --headless --offline --set motor_port=0 --record losing.mcap", scene);
+    // Until something is in it.
+    struct stat about = {0};
+    WAIT_FOR(stat("losing.mcap", &about) == 0 && about.st_size > 100000);
+    assert_int_equal(remove("losing.mcap"), 0);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    assert_int_equal(wait_for_end(pid), 4);
+    // A file that may not become larger, from the start or in the middle.
+    write_text("limited.sh", "ulimit -f 100; exec \"$@\"\n");
+    char command[PATH_MAX * 3];
+    snprintf(command, sizeof command,
+             "bash limited.sh %s run %s --headless --offline --set motor_port=0 --time 5 --rate max --record "
+             "limited.mcap >limited.out 2>limited.err",
+             US_PROGRAM, scene);
+    const int status = system(command);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 4);
+}
+
 static void compare_names_the_numbers_that_differ(void **state) {
     (void)state;
     const char *made =
@@ -259,6 +282,7 @@ int main(void) {
         cmocka_unit_test_setup(verify_names_the_first_tick_that_differs, use_own_domain),
         cmocka_unit_test_setup(nothing_that_a_recording_names_is_loaded, use_own_domain),
         cmocka_unit_test_setup(a_recording_cannot_choose_files_for_my_own_scene, use_own_domain),
+        cmocka_unit_test_setup(a_recording_that_is_lost_ends_with_an_error, use_own_domain),
         cmocka_unit_test_setup(compare_names_the_numbers_that_differ, use_own_domain),
     };
     return cmocka_run_group_tests(tests, start_alone, kill_the_rest);
