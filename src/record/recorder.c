@@ -149,6 +149,19 @@ static void fail_file(us_recorder *r, int error) {
     fail(r, US_ERR_IO, strerror(error), remedy);
 }
 
+// Whether what was written can still be found. A file without a name goes on taking bytes, and is gone when
+// it is closed; one that was shortened has lost its beginning.
+static void check_file(us_recorder *r) {
+    struct stat s;
+    if (r->is_failed || fstat(r->fd, &s) != 0 || !S_ISREG(s.st_mode)) return;
+    if (s.st_nlink == 0)
+        fail(r, US_ERR_IO, "the file was deleted while it was written",
+             "leave it where it is until the recording has ended");
+    else if ((int64_t)s.st_size < r->info.n_byte)
+        fail(r, US_ERR_IO, "the file was shortened while it was written",
+             "let nobody else write it until the recording has ended");
+}
+
 // Writes what the writer has made.
 static void drain_writer(us_recorder *r) {
     usi_mcap_writer *w = &r->writer;
@@ -157,6 +170,9 @@ static void drain_writer(us_recorder *r) {
         fail_writer(r, w->failed);
         return;
     }
+    // Before the next bytes: they would fill the gap with zeros, and hide it.
+    check_file(r);
+    if (r->is_failed) return;
     for (size_t done = 0; done < w->out.length;) {
         ssize_t n = write(r->fd, w->out.data + done, w->out.length - done);
         if (n < 0 && errno == EINTR) continue;
@@ -180,19 +196,6 @@ static void close_chunk(us_recorder *r) {
     us_status status = usi_mcap_write_chunk(&r->writer);
     if (status) fail_writer(r, status);
     drain_writer(r);
-}
-
-// Whether what was written can still be found. A file without a name goes on taking bytes, and is gone when
-// it is closed; one that was shortened has lost its beginning.
-static void check_file(us_recorder *r) {
-    struct stat s;
-    if (r->is_failed || fstat(r->fd, &s) != 0 || !S_ISREG(s.st_mode)) return;
-    if (s.st_nlink == 0)
-        fail(r, US_ERR_IO, "the file was deleted while it was written",
-             "leave it where it is until the recording has ended");
-    else if ((int64_t)s.st_size < r->info.n_byte)
-        fail(r, US_ERR_IO, "the file was shortened while it was written",
-             "let nobody else write it until the recording has ended");
 }
 
 static void sync_file(us_recorder *r) {

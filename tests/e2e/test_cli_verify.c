@@ -163,6 +163,7 @@ static void copy_with_scene(const char *from, const char *to, const char *path, 
 static void nothing_that_a_recording_names_is_loaded(void **state) {
     (void)state;
     build_plugin();
+    remove("sprung");
     write_text("own.xml", pendulum_scene);
     assert_code(run("run own.xml --headless --offline --time 0.05 --rate max --record own.mcap"), 0);
     char trap[PATH_MAX], text[2 * PATH_MAX], secret[PATH_MAX];
