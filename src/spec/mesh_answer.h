@@ -19,7 +19,8 @@
 enum {
     USI_MESH_ANSWER_MAGIC = 0x3148534d,  // "MSH1"
     USI_MESH_REFUSAL_MAGIC = 0x31465552,
-    USI_MESH_NAME = 1024,  // bytes of the name of a texture, with its end
+    USI_MESH_PATIENCE = 6,  // seconds of the clock for each of the processor
+    USI_MESH_NAME = 1024,   // bytes of the name of a texture, with its end
     USI_MESH_MAX_MATERIAL = 20000,
     USI_MESH_MAX_TEXTURE = 4096,
     USI_MESH_MAX_NODE = 100000,
@@ -129,7 +130,7 @@ typedef struct usi_mesh_request {
     uint32_t steps;  // of Assimp, beside cutting faces into triangles
     uint32_t looks;  // usi_mesh_looks
     float crease_deg;
-    uint32_t seconds;         // of the processor, and a little more of the clock
+    uint32_t seconds;         // of the processor; USI_MESH_PATIENCE times as many of the clock
     uint64_t memory, answer;  // bytes that may be used and written
     char path[4096];
 } usi_mesh_request;

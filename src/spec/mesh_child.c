@@ -84,7 +84,6 @@ static int program_fd(void) {
 
 // 0, or why not.
 static int spawn(int program, int socket, pid_t *out_pid) {
-    extern char **environ;
     char path[64], name[] = "understudy-mesh-reader", *argv[] = {name, NULL};
     snprintf(path, sizeof path, "/proc/self/fd/%d", program);
     posix_spawn_file_actions_t files;
@@ -189,7 +188,8 @@ static bool send_with(int socket, const void *message, size_t length, const int 
         struct cmsghdr head;
         char room[CMSG_SPACE(2 * sizeof(int))];
     } control = {{0}};
-    struct iovec part = {(void *)(uintptr_t)message, length};
+    struct iovec part = {.iov_len = length};
+    memcpy(&part.iov_base, &message, sizeof message);  // which is only read
     struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
     if (n_fd > 0) {
         m.msg_control = &control;
@@ -216,7 +216,7 @@ typedef enum ending { ENDED, REFUSED_TO_END, READER_GONE } ending;
 
 // Serves files until the child has ended.
 static ending serve(int control, int files, const char *mesh, uint32_t seconds, int *out_status) {
-    const int64_t until = us_clock_ns() + ((int64_t)seconds + 3) * 1000000000;
+    const int64_t until = us_clock_ns() + ((int64_t)USI_MESH_PATIENCE * seconds + 3) * 1000000000;
     int n_wish = 0;
     for (;;) {
         int64_t left = (until - us_clock_ns()) / 1000000;
@@ -239,7 +239,8 @@ static us_status fail_status(usi_reader *r, const xmlNode *node, const usi_mesh_
         code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     char what[200];
     if (signal == SIGXCPU || signal == SIGALRM || signal == SIGKILL) {
-        snprintf(what, sizeof what, "takes longer than %u s to be read: it is damaged, or was made to harm",
+        snprintf(what, sizeof what,
+                 "takes more than %u s of the processor to be read: it is damaged, or was made to harm",
                  q->seconds);
     } else if (signal == SIGXFSZ || code == 101) {
         snprintf(what, sizeof what, "unpacks to more than %llu MB: it is damaged, or was made to harm",
