@@ -11,6 +11,7 @@
 // ground.
 static const double MAX_NUMBER = 1e12;
 static const int64_t MAX_TICK = INT64_C(1) << 53;
+static const double MAX_TIME = 4e9;  // s: nanoseconds and twice as many fit into 64 bits
 
 static bool are_numbers(const double *x, int32_t n) {
     for (int32_t i = 0; i < n; i++) {
@@ -40,9 +41,13 @@ static bool has_unit_quaternions(const us_model *m, const double *q) {
     return true;
 }
 
+static bool is_tick(const us_model *m, int64_t tick) {
+    return tick >= 0 && tick <= MAX_TICK && (double)tick * m->step <= MAX_TIME;
+}
+
 static bool is_motion_sound(const us_model *m, const usi_state *t) {
-    return t->tick[0] >= 0 && t->tick[0] <= MAX_TICK && are_numbers(t->q, m->n_q_pad) &&
-           are_numbers(t->v, m->n_pad) && are_numbers(t->a, m->n_pad) && are_numbers(t->a_before, m->n_pad) &&
+    return is_tick(m, t->tick[0]) && are_numbers(t->q, m->n_q_pad) && are_numbers(t->v, m->n_pad) &&
+           are_numbers(t->a, m->n_pad) && are_numbers(t->a_before, m->n_pad) &&
            are_between(t->substep, 1, 0, m->step) && has_unit_quaternions(m, t->q);
 }
 
@@ -65,7 +70,7 @@ static bool are_sensors_sound(const us_model *m, const usi_state *t) {
     for (int32_t i = 0; i < m->n_sensor; i++) {
         const usi_sensor_state *k = &t->sensor[i];
         if (!are_numbers(k->offset, 6) || !are_numbers(&k->drift, 1) || !are_numbers(k->before, 3) ||
-            k->is_stuck < 0 || k->is_stuck > 1 || k->tick < 0 || k->tick > MAX_TICK || k->due < 0)
+            k->is_stuck < 0 || k->is_stuck > 1 || !is_tick(m, k->tick) || k->due < 0)
             return false;
     }
     return are_numbers(t->reading, m->n_reading);
