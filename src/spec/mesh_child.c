@@ -31,13 +31,16 @@
 #include "spec/mesh_file.h"
 #include "understudy/pace.h"
 
-// The program's bytes.
-extern const uint8_t usi_mesh_reader[], usi_mesh_reader_end[];
+// The program's bytes, and how many.
+extern const uint8_t usi_mesh_reader[];
+extern const uint64_t usi_mesh_reader_size;
 __asm__(".section .rodata\n"
         ".hidden usi_mesh_reader\n.global usi_mesh_reader\n"
-        ".hidden usi_mesh_reader_end\n.global usi_mesh_reader_end\n"
+        ".hidden usi_mesh_reader_size\n.global usi_mesh_reader_size\n"
+        ".balign 8\n"
         "usi_mesh_reader: .incbin \"" US_MESH_READER "\"\n"
-        "usi_mesh_reader_end: .byte 0\n"
+        ".Lusi_mesh_reader_end: .balign 8\n"
+        "usi_mesh_reader_size: .quad .Lusi_mesh_reader_end - usi_mesh_reader\n"
         ".previous\n");
 
 // Limits of one file. Assimp needs some ten times the bytes of a file; what is small may have them all.
@@ -69,13 +72,13 @@ static const char *const again =
 static int program_fd(void) {
     int fd = memfd_create("understudy-mesh-reader", MFD_CLOEXEC);
     if (fd < 0) return -1;
-    const uint8_t *at = usi_mesh_reader;
-    while (at < usi_mesh_reader_end) {
-        ssize_t n = write(fd, at, (size_t)(usi_mesh_reader_end - at));
+    uint64_t done = 0;
+    while (done < usi_mesh_reader_size) {
+        ssize_t n = write(fd, usi_mesh_reader + done, usi_mesh_reader_size - done);
         if (n <= 0) break;
-        at += n;
+        done += (uint64_t)n;
     }
-    int moved = at == usi_mesh_reader_end ? fcntl(fd, F_DUPFD_CLOEXEC, 10) : -1;
+    int moved = done == usi_mesh_reader_size ? fcntl(fd, F_DUPFD_CLOEXEC, 10) : -1;
     int why = errno;
     close(fd);
     errno = why;

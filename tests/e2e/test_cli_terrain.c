@@ -213,8 +213,13 @@ static void rasters_are_files_and_lead_nowhere(void **state) {
         assert_int_not_equal(access("led", F_OK), 0);
     }
     // What lies beside a file and stands in for its samples is left alone.
+    assert_int_equal(system("rm -rf plain beside secret.asc.*"), 0);
     outcome plain = run("terrain import secret.asc --metric -o plain");
     assert_code(plain, 0);
+    char hash[64] = "";
+    const char *at = strstr(plain.out, "hash");
+    assert_non_null(at);
+    snprintf(hash, sizeof hash, "%s", at);  // the texts go with the next run
     write_text("secret.asc.ovr", vrt);
     write_text(
         "secret.asc.aux.xml",
@@ -222,10 +227,7 @@ static void rasters_are_files_and_lead_nowhere(void **state) {
         "<PAMRasterBand band=\"1\"><NoDataValue>5</NoDataValue></PAMRasterBand></PAMDataset>\n");
     outcome beside = run("terrain import secret.asc --metric -o beside");
     assert_code(beside, 0);
-    const char *one = strstr(plain.out, "hash"), *other = strstr(beside.out, "hash");
-    assert_non_null(one);
-    assert_non_null(other);
-    assert_string_equal(one, other);
+    assert_has(beside.out, hash);
 }
 
 static void what_is_wrong_is_said_once_and_by_us_alone(void **state) {

@@ -221,7 +221,7 @@ static void change(uint8_t *bytes, size_t *length, size_t cap) {
 
 static void damaged_files_do_no_harm(void **state) {
     (void)state;
-    const int n = getenv("US_LONG_TESTS") ? 100000 : 300;
+    const int n = getenv("US_LONG_TESTS") ? 100000 : 160;
     char text[2000];
     // NOLINTNEXTLINE(clang-diagnostic-format-nonliteral)
     snprintf(text, sizeof text, gltf, inside);
