@@ -278,6 +278,10 @@ void cli_catch_stop(void (*rites)(void)) {
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGHUP, &stop, NULL);
+    // A file that may not become larger is a write error like any other.
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigemptyset(&ignore.sa_mask);
+    sigaction(SIGXFSZ, &ignore, NULL);
     for (size_t i = 0; rites && i < sizeof ends / sizeof ends[0]; i++)
         sigaction(ends[i], &end, NULL);
 }

@@ -100,10 +100,13 @@ void *cli_allocate(size_t count, size_t size);
 
 typedef struct cli_load {
     const char *file;
-    cli_list set;      // --set name=value
-    cli_list path;     // --path DIR
-    const char *base;  // --base fixed|floating; NULL: not given
-    bool is_quiet;     // --quiet of a command that has it: no bar while a large raster is read
+    const char *text;  // what is loaded, under the name `file`; NULL: what stands in the file
+    size_t n_text;
+    const char *how_to_allow;  // not NULL: no file that is named inside is opened; what to do about it
+    cli_list set;              // --set name=value
+    cli_list path;             // --path DIR
+    const char *base;          // --base fixed|floating; NULL: not given
+    bool is_quiet;             // --quiet of a command that has it: no bar while a large raster is read
 } cli_load;
 
 #define CLI_LOAD_OPTIONS(load)                                                                               \

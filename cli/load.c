@@ -10,8 +10,19 @@
 // A bar while a large raster is read; what is read within half a second shows none.
 typedef struct reading {
     int64_t begun_ns;
-    int32_t shown;  // thousandths; -1: nothing yet
+    int32_t shown;     // thousandths; -1: nothing yet
+    const char *file;  // what is loaded: names in it are seen from its directory
+    char wanted[400];  // what it wanted to open and may not
 } reading;
+
+static bool refuse_all(void *context, const char *kind, const char *path) {
+    reading *x = context;
+    const char *slash = strrchr(x->file, '/');
+    size_t n = slash ? (size_t)(slash + 1 - x->file) : 0;
+    snprintf(x->wanted, sizeof x->wanted, "the %s %.300s", kind,
+             strncmp(path, x->file, n) == 0 ? path + n : path);
+    return false;
+}
 
 static void show_reading(void *context, const char *file, double share) {
     reading *x = context;
@@ -54,8 +65,23 @@ int cli_load_spec(const cli_load *load, us_base fallback, cli_world *world) {
         def.progress = show_reading;
         def.context = &bar;
     }
-    us_status status = us_spec_load(load->file, &def, &world->spec, &world->error);
+    if (load->how_to_allow) {
+        bar.file = load->file;
+        def.may_open = refuse_all;
+        def.context = &bar;
+    }
+    us_status status = load->text ? us_spec_load_text(load->text, load->n_text, load->file, &def,
+                                                      &world->spec, &world->error)
+                                  : us_spec_load(load->file, &def, &world->spec, &world->error);
     if (bar.shown >= 0) cli_line_clear();
+    if (status == US_ERR_ACCESS) {
+        snprintf(
+            world->error.message, sizeof world->error.message,
+            "what was recorded wants to load %s; nothing that a recording names is loaded unless you say "
+            "so",
+            bar.wanted);
+        snprintf(world->error.remedy, sizeof world->error.remedy, "%s", load->how_to_allow);
+    }
     if (status) {
         cli_print_error(&world->error);
         return CLI_BAD_INPUT;

@@ -14,7 +14,7 @@ typedef struct replay_options {
     const char *path, *scene, *rate, *topics, *compare;
     double tolerance, slack;
     cli_load load;  // what shall differ from the recorded run: set, path, base
-    bool is_verify, is_quiet;
+    bool is_verify, is_quiet, is_trusted;
 } replay_options;
 
 // ---- onto the network ----
@@ -221,7 +221,7 @@ static bool is_set_again(const cli_list *given, const char *assignment) {
 // The recorded settings, and over them those of the command line. `text` holds what the list points to.
 static void merge(const cli_list *given, char *text, bool is_parameter, cli_list *out) {
     cli_list recorded = {0};
-    split_lines(text, &recorded);
+    if (text) split_lines(text, &recorded);
     for (int32_t i = 0; i < recorded.n; i++) {
         if (!is_parameter || !is_set_again(given, recorded.item[i])) out->item[out->n++] = recorded.item[i];
     }
@@ -249,13 +249,14 @@ static int set_seed(us_spec *spec, const char *text) {
                                       us_status_text(status));
 }
 
-// Why the model is another one: in the scene's own text, or in what it draws upon.
+// Why the model is another one: in the scene's own text, or in what it draws upon. `scene`: its file; NULL:
+// it was the text inside the recording.
 static int fail_model(const replay_options *o, us_recording *recording, const char *scene, const char *hash) {
     size_t n_recorded = 0, n_now = 0;
     const char *recorded = us_recording_find_attachment(recording, "scene", &n_recorded);
     char *now = NULL, remedy[384];
     int32_t line = 0;  // the first that differs
-    if (recorded && cli_read_file(scene, &now, &n_now) == CLI_GO_ON) {
+    if (scene && recorded && cli_read_file(scene, &now, &n_now) == CLI_GO_ON) {
         size_t i = 0, n_common = n_recorded < n_now ? n_recorded : n_now;
         line = 1;
         for (; i < n_common && recorded[i] == now[i]; i++)
@@ -318,24 +319,55 @@ static int run_again(const replay_options *o, us_recording *recording, cli_world
                                                                                          : CLI_RUN_FAILED;
 }
 
-static int verify(const replay_options *o, us_recording *recording) {
-    if (!metadata(recording, "model")[0] || !metadata(recording, "scene")[0])
-        return cli_fail(CLI_BAD_INPUT, o->path,
-                        "verify a file that \"understudy run SCENE --record FILE\" made",
-                        "does not say which scene it was made with");
-    char *parameters = strdup(metadata(recording, "parameters")),
-         *search = strdup(metadata(recording, "search"));
-    const char *base = metadata(recording, "base");
-    cli_load load = {.file = o->scene ? o->scene : metadata(recording, "scene"),
-                     .base = o->load.base ? o->load.base
-                             : base[0]    ? base
-                                          : NULL,
-                     .is_quiet = o->is_quiet};
-    merge(&o->load.set, parameters, true, &load.set);
-    merge(&o->load.path, search, false, &load.path);
+// What a recording names is opened only with --trust: whoever wrote it may be a stranger, and a plug-in is a
+// program. What it has inside is used: the scene's own text, and settings that cannot reach a file.
+static const char how_to_allow[] =
+    "name your own copy of the scene (--scene FILE), or add --trust if you know who made the recording";
+
+// A parameter may stand inside the name of a file: a path in it would lead anywhere.
+static int check_parameters(const replay_options *o, const cli_list *set) {
+    for (int32_t i = 0; i < set->n; i++) {
+        const char *value = strchr(set->item[i], '=');
+        if (!value || (!strchr(value, '/') && value[1] != '.')) continue;
+        bool is_own = false;
+        for (int32_t k = 0; k < o->load.set.n; k++)
+            is_own |= o->load.set.item[k] == set->item[i];
+        if (!is_own)
+            return cli_fail(CLI_BAD_INPUT, o->path,
+                            "give it again with --set, or add --trust if you know who made the recording",
+                            "the recording sets a parameter to a path: %.200s", set->item[i]);
+    }
+    return CLI_GO_ON;
+}
+
+// Which scene is loaded, and what it may open.
+static int choose_scene(const replay_options *o, us_recording *recording, cli_load *load, char *name,
+                        size_t cap) {
+    const char *search = metadata(recording, "search");
+    load->file = o->scene ? o->scene : metadata(recording, "scene");
+    if (o->is_trusted) return CLI_GO_ON;
+    if (o->scene) {
+        if (search[0])
+            cli_warn("name them with --path, or add --trust if you know who made the recording",
+                     "directories that the recording names are not searched for meshes: %.*s",
+                     (int)strcspn(search, "\n"), search);
+        return check_parameters(o, &load->set);
+    }
+    load->text = us_recording_find_attachment(recording, "scene", &load->n_text);
+    if (!load->text)
+        return cli_fail(CLI_BAD_INPUT, o->path, how_to_allow,
+                        "the recording wants to load the scene %.300s, which it does not have inside",
+                        load->file);
+    snprintf(name, cap, "%s/scene", o->path);
+    load->file = name;
+    load->how_to_allow = how_to_allow;
+    return CLI_GO_ON;
+}
+
+static int verify_with(const replay_options *o, us_recording *recording, const cli_load *load) {
     cli_world world;
-    int code = cli_load_spec(&load, US_BASE_FIXED, &world);
-    if (code != CLI_GO_ON && !o->scene)
+    int code = cli_load_spec(load, US_BASE_FIXED, &world);
+    if (code != CLI_GO_ON && !o->scene && !load->text)
         fprintf(stderr,
                 "  this is the scene that %s was made with; where it is somewhere else now, name it with "
                 "--scene\n",
@@ -345,10 +377,27 @@ static int verify(const replay_options *o, us_recording *recording) {
     if (code == CLI_GO_ON) {
         char hash[32];
         snprintf(hash, sizeof hash, "%016" PRIx64, us_model_hash(world.model));
-        code = strcmp(hash, metadata(recording, "model")) == 0 ? run_again(o, recording, &world)
-                                                               : fail_model(o, recording, load.file, hash);
+        code = strcmp(hash, metadata(recording, "model")) == 0
+                   ? run_again(o, recording, &world)
+                   : fail_model(o, recording, load->text ? NULL : load->file, hash);
     }
     cli_world_fini(&world);
+    return code;
+}
+
+static int verify(const replay_options *o, us_recording *recording) {
+    if (!metadata(recording, "model")[0] || !metadata(recording, "scene")[0])
+        return cli_fail(CLI_BAD_INPUT, o->path,
+                        "verify a file that \"understudy run SCENE --record FILE\" made",
+                        "does not say which scene it was made with");
+    char *parameters = strdup(metadata(recording, "parameters")),
+         *search = o->is_trusted ? strdup(metadata(recording, "search")) : NULL, name[4096];
+    const char *base = metadata(recording, "base");
+    cli_load load = {.base = o->load.base ? o->load.base : base[0] ? base : NULL, .is_quiet = o->is_quiet};
+    merge(&o->load.set, parameters, true, &load.set);
+    merge(&o->load.path, search, false, &load.path);
+    int code = choose_scene(o, recording, &load, name, sizeof name);
+    if (code == CLI_GO_ON) code = verify_with(o, recording, &load);
     free(parameters);
     free(search);
     return code;
@@ -368,6 +417,8 @@ static int run(const cli_command *command, int argc, char **argv) {
         {"slack", CLI_NUMBER, &o.slack, "S",
          "with --compare: a shift in time that explains a difference, s (0)"},
         {"scene", CLI_TEXT, &o.scene, "FILE", "with --verify: where the scene is now"},
+        {"trust", CLI_FLAG, &o.is_trusted, NULL,
+         "with --verify: load the files and plug-ins that the recording names"},
         {"quiet", CLI_FLAG, &o.is_quiet, NULL, "no status line and no summary"},
         CLI_LOAD_OPTIONS(o.load),
     };
@@ -377,6 +428,10 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (o.is_verify && (o.rate || o.topics))
         return cli_fail(CLI_BAD_INPUT, element, "leave out --verify, or the others",
                         "--verify says nothing on the network: --rate and --topics mean nothing");
+    if (!o.is_verify && o.is_trusted)
+        return cli_fail(CLI_BAD_INPUT, element, "add --verify",
+                        "--trust says what may be loaded, but nothing is: without --verify a recording's "
+                        "messages are all that is used");
     if (!o.is_verify && (o.scene || o.load.set.n || o.load.path.n || o.load.base))
         return cli_fail(CLI_BAD_INPUT, element, "add --verify",
                         "--scene, --set, --path and --base say what is run again, but nothing is");
@@ -423,13 +478,15 @@ const cli_command cli_command_replay = {
         "(/understudy/...) is left out.\n"
         "With --verify nothing is said: the scene is run again from the recorded start with the "
         "recorded commands, and the first tick that\n"
-        "differs is named, with exit code 3.\n"
+        "differs is named, with exit code 3. What the recording has inside is used; files and plug-ins that "
+        "its scene names are loaded\n"
+        "only with --trust, or where --scene names your own copy of the scene.\n"
         "With --compare two recordings are compared topic by topic at equal stamps: the largest and the mean "
         "difference of each number that differs.\n"
         "\n"
         "Examples:\n"
         "  understudy replay drive.mcap --rate 2\n"
         "  understudy run scenes/default.xml --time 5 --record run.mcap --offline --rate max && "
-        "understudy replay run.mcap --verify\n",
+        "understudy replay run.mcap --verify --scene scenes/default.xml\n",
     .run = run,
 };

@@ -45,6 +45,7 @@ static void catch_signals(void) {
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGPIPE, &ignore, NULL);  // a closed pipe is a write error like any other
+    sigaction(SIGXFSZ, &ignore, NULL);  // and so is a file that may not become larger
 }
 
 // ---- options ----

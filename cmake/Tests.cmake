@@ -97,6 +97,23 @@ if(US_PAGE AND US_NODE AND US_CHROMIUM AND NOT US_SANITIZE)
   endforeach()
 endif()
 
+# Fuzz targets with the sanitizers: each runs its committed seeds and changed ones for two seconds, a minute with US_LONG_TESTS
+# (fuzz/standalone.c). `./dev fuzz` runs the same targets with libFuzzer.
+if(US_SANITIZE)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/fuzz/fuzz_*.c)
+  foreach(source ${sources})
+    get_filename_component(name ${source} NAME_WE)
+    string(REPLACE "fuzz_" "" name ${name})
+    add_executable(fuzz_run_${name} ${source} ${CMAKE_SOURCE_DIR}/fuzz/standalone.c)
+    set_target_properties(fuzz_run_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/fuzz)
+    target_link_libraries(fuzz_run_${name} PRIVATE us_test_common)
+    set(scratch ${CMAKE_BINARY_DIR}/tests/fuzz/${name}.scratch)
+    file(MAKE_DIRECTORY ${scratch})
+    add_test(NAME fuzz/${name} COMMAND fuzz_run_${name} ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name} WORKING_DIRECTORY ${scratch})
+    set_tests_properties(fuzz/${name} PROPERTIES LABELS fuzz TIMEOUT 300 COST 2)
+  endforeach()
+endif()
+
 # The scripts take the source and the build directory as arguments, and find them and the program in the environment too.
 file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/project/*.sh)
 foreach(script ${scripts})

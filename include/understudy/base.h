@@ -48,7 +48,8 @@ extern "C" {
     X(US_ERR_CONSTRAINT, "constraints cannot be met")                     \
     X(US_ERR_DIVERGED, "the motion diverged")                             \
     X(US_ERR_SNAPSHOT, "snapshot belongs to another model or is damaged") \
-    X(US_ERR_LIMIT, "a limit of this program is exceeded")
+    X(US_ERR_LIMIT, "a limit of this program is exceeded")                \
+    X(US_ERR_ACCESS, "a file that was not allowed to be opened")
 
 typedef enum us_status {
 #define US_STATUS_ENUM(code, text) code,

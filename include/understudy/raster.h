@@ -29,7 +29,7 @@ typedef struct us_raster_def {
     const double *nodata;  // this number is a gap too; NULL: only the file's own nodata
     bool is_metric;        // files that name no reference system are in plain metres
     bool is_local;         // a local frame even where the file has a map projection
-    bool is_geotiff;       // refuse other formats, some of which name files and addresses of their own
+    bool is_geotiff;  // GeoTIFF alone, as in scenes; else also grids and images whose samples are in the file
 } us_raster_def;
 
 US_API us_raster_def us_raster_def_default(void);

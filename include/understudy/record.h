@@ -61,7 +61,7 @@ US_API us_status us_recorder_close(us_recorder *recorder, us_error *err);
 
 // ---- reading ----
 
-// A whole recording, mapped into memory. A file without an end (killed while recording) is read chunk by
+// A whole recording, read as it is walked. A file without an end (killed while recording) is read chunk by
 // chunk up to where it stops: is_complete says so. Damaged chunks are an error that names the offset.
 typedef struct us_recording us_recording;
 US_API us_status us_recording_open(const char *path, const us_allocator *allocator,

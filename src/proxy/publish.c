@@ -7,8 +7,10 @@
 
 int64_t usi_time_of(const us_proxy *p, int64_t tick) {
     // In two parts, so that a step of whole nanoseconds loses nothing in days.
-    double ns = p->step * 1e9, whole = nearbyint(ns);
-    return fabs(ns - whole) < 1e-6 ? tick * (int64_t)whole : (int64_t)llround((double)tick * ns);
+    double ns = p->step * 1e9, whole = nearbyint(ns), time = (double)tick * ns;
+    // A tick of a stranger's message may be any number; no run comes to 146 years.
+    if (!(fabs(time) < 4.6e18)) return time > 0 ? INT64_MAX / 2 : INT64_MIN / 2;
+    return fabs(ns - whole) < 1e-6 ? tick * (int64_t)whole : (int64_t)llround(time);
 }
 
 // ---------------------------------------------------------------- one message

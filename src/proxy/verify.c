@@ -9,6 +9,10 @@
 
 #include "proxy/proxy__robot.h"
 
+// The hash of every tick is recorded, so that the next one is never far: a recording that names a tick of the
+// far future would keep us busy until then.
+enum { MAX_GAP = 100000 };
+
 typedef struct run {
     us_proxy *p;
     us_sim *sim;
@@ -28,16 +32,26 @@ static us_status step(run *r, us_error *err) {
     return status;
 }
 
+static us_status step_until(run *r, int64_t tick, us_error *err) {
+    int64_t gap = 0;
+    if (tick < 0 || __builtin_sub_overflow(tick, us_sim_get_tick(r->sim), &gap) || gap > MAX_GAP)
+        return us_error_set(err, US_ERR_SYNTAX, NULL, "verify a file that `understudy run --record` made",
+                            "after tick %lld the recording goes on at tick %lld",
+                            (long long)us_sim_get_tick(r->sim), (long long)tick);
+    us_status status = US_OK;
+    while (!status && us_sim_get_tick(r->sim) < tick)
+        status = step(r, err);
+    return status;
+}
+
 // Changes the world now, at the tick boundary where it was changed then.
 static us_status apply(run *r, const us_msg_command_record *m, us_error *err) {
-    us_status status = US_OK;
     const void *text = NULL;
     if (!r->def->world)
         return us_error_set(err, US_ERR_NAME, NULL,
                             "verify it by us_world_verify, or `understudy replay FILE --verify`",
                             "tick %lld: the recording has commands to the world itself", (long long)m->tick);
-    while (!status && us_sim_get_tick(r->sim) < m->tick)
-        status = step(r, err);
+    us_status status = step_until(r, m->tick, err);
     if (!status && us_sim_get_tick(r->sim) != m->tick)
         status =
             us_error_set(err, US_ERR_SYNTAX, NULL, "verify a file that was not put together of others",
@@ -87,10 +101,8 @@ static us_status next(run *r, const us_message_type **out_type, const void **out
 }
 
 static us_status step_to(run *r, const us_msg_tick_hash *m, us_error *err) {
-    while (us_sim_get_tick(r->sim) < m->tick) {
-        us_status status = step(r, err);
-        if (status) return status;
-    }
+    us_status status = step_until(r, m->tick, err);
+    if (status) return status;
     if (us_sim_get_tick(r->sim) == m->tick && us_sim_hash(r->sim) == m->hash) return US_OK;
     r->result.bad_tick = m->tick;
     return us_error_set(err, US_ERR_DIVERGED, NULL,

@@ -38,7 +38,7 @@ typedef struct comparison {
     us_recorded message[2];
     bool has[2];
     int64_t origin;  // ns: time 0
-    int32_t n_topic;
+    int32_t n_topic, cap_topic;
     topic *topics;
     us_compare_result *result;
 } comparison;
@@ -65,16 +65,19 @@ static int32_t find_channel(const us_recording *recording, us_channel_info wante
     return -1;
 }
 
-static us_status add_topic(comparison *c, us_channel_info channel, int32_t in_a, int32_t in_b) {
-    const us_allocator *a = &c->def->allocator;
-    topic *t = &c->topics[c->n_topic];
+static void add_topic(comparison *c, us_channel_info channel, int32_t in_a, int32_t in_b) {
+    topic *t = &c->topics[c->n_topic++];
     *t = (topic){.name = channel.topic, .type = type_of(channel), .channel = {in_a, in_b}};
     t->width = -1;
     t->next = -INFINITY;
+}
+
+// Room for the samples of a topic, which is a megabyte: only of those that have samples.
+static us_status start_topic(const comparison *c, topic *t) {
+    const us_allocator *a = &c->def->allocator;
     t->fields = usi_alloc(a, USI_TRACK_WIDTH * sizeof *t->fields, _Alignof(field));
     if (!t->fields) return US_ERR_MEMORY;
     memset(t->fields, 0, USI_TRACK_WIDTH * sizeof *t->fields);
-    c->n_topic++;
     for (int i = 0; i < 2; i++) {
         t->tracks[i].value =
             usi_alloc(a, (size_t)USI_TRACK_SIZE * USI_TRACK_WIDTH * sizeof(double), _Alignof(double));
@@ -92,25 +95,25 @@ static void report_alone(const comparison *c, const char *name, int32_t side) {
 static us_status list_topics(comparison *c) {
     int32_t n = us_recording_get_info(c->recording[0]).n_channel,
             n_other = us_recording_get_info(c->recording[1]).n_channel;
-    c->topics = usi_alloc(&c->def->allocator, (size_t)(n + 1) * sizeof *c->topics, _Alignof(topic));
+    c->cap_topic = n + 1;
+    c->topics = usi_alloc(&c->def->allocator, (size_t)c->cap_topic * sizeof *c->topics, _Alignof(topic));
     if (!c->topics) return US_ERR_MEMORY;
-    us_status status = US_OK;
-    for (int32_t i = 0; i < n && !status; i++) {
+    for (int32_t i = 0; i < n; i++) {
         us_channel_info channel = us_recording_get_channel(c->recording[0], i);
         if (!is_wanted(c->def, channel)) continue;
         int32_t other = find_channel(c->recording[1], channel);
         if (other < 0) {
             report_alone(c, channel.topic, 0);
         } else {
-            status = add_topic(c, channel, i, other);
+            add_topic(c, channel, i, other);
         }
     }
-    for (int32_t i = 0; i < n_other && !status; i++) {
+    for (int32_t i = 0; i < n_other; i++) {
         us_channel_info channel = us_recording_get_channel(c->recording[1], i);
         if (is_wanted(c->def, channel) && find_channel(c->recording[0], channel) < 0)
             report_alone(c, channel.topic, 1);
     }
-    return status;
+    return US_OK;
 }
 
 static void release(comparison *c) {
@@ -121,8 +124,7 @@ static void release(comparison *c) {
             usi_release(a, c->topics[i].tracks[k].value,
                         (size_t)USI_TRACK_SIZE * USI_TRACK_WIDTH * sizeof(double), _Alignof(double));
     }
-    int32_t n = us_recording_get_info(c->recording[0]).n_channel;
-    usi_release(a, c->topics, (size_t)(n + 1) * sizeof *c->topics, _Alignof(topic));
+    usi_release(a, c->topics, (size_t)c->cap_topic * sizeof *c->topics, _Alignof(topic));
 }
 
 // ---------------------------------------------------------------- samples
@@ -197,11 +199,13 @@ static void compare_waiting(comparison *c, topic *t, bool is_end) {
     }
 }
 
-static void take(comparison *c, int side, topic *t, const us_recorded *m) {
+static us_status take(comparison *c, int side, topic *t, const us_recorded *m) {
+    us_status status = t->fields ? US_OK : start_topic(c, t);
+    if (status) return status;
     number_sample s = {.t = t, .is_first = t->width < 0};
     usi_message_each_number(t->type, m->bytes, m->length, take_number, &s);
     if (t->width < 0) t->width = t->tracks[0].width = t->tracks[1].width = s.n;
-    if (t->width == 0) return;
+    if (t->width == 0) return US_OK;
     usi_track *track = &t->tracks[side];
     double time = 1e-9 * (double)(m->publish_time - c->origin);
     // A list of another length, or a time that does not grow, has no counterpart.
@@ -211,6 +215,7 @@ static void take(comparison *c, int side, topic *t, const us_recorded *m) {
     if (side == 0) c->result->n_unmatched += !is_good + (is_good && is_full);
     if (is_good) usi_track_put(track, time, s.value);
     compare_waiting(c, t, false);
+    return US_OK;
 }
 
 // ---------------------------------------------------------------- all
@@ -224,10 +229,13 @@ static us_status read_both(comparison *c, us_error *err) {
     if (!status) status = advance(c, 1, err);
     while (!status && (c->has[0] || c->has[1])) {
         int side = !c->has[0] || (c->has[1] && c->message[1].log_time < c->message[0].log_time);
-        for (int32_t i = 0; i < c->n_topic; i++) {
+        for (int32_t i = 0; i < c->n_topic && !status; i++) {
             if (c->topics[i].channel[side] == c->message[side].channel)
-                take(c, side, &c->topics[i], &c->message[side]);
+                status = take(c, side, &c->topics[i], &c->message[side]);
         }
+        if (status)
+            return us_error_set(err, status, NULL, "compare fewer topics (--topics)",
+                                "no memory left to compare the recordings");
         status = advance(c, side, err);
     }
     for (int32_t i = 0; i < c->n_topic; i++)

@@ -25,6 +25,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,7 +39,7 @@ enum {
     MIN_CHUNK = 1024,              // bytes
     MAX_CHUNK = 64 * 1024 * 1024,  // bytes; with the largest message it stays below what readers accept
     BATCH = 256 * 1024,            // bytes taken before the callers get their room back
-    MAX_CHANNEL = 65535,           // ids have 16 bits, and 0 is not used
+    MAX_CHANNEL = 4096,            // as many as readers accept
 };
 _Static_assert((long long)MAX_CHUNK + USI_MCAP_MAX_MESSAGE < USI_MCAP_MAX_CHUNK,
                "every chunk that is written can be read");
@@ -148,6 +149,19 @@ static void fail_file(us_recorder *r, int error) {
     fail(r, US_ERR_IO, strerror(error), remedy);
 }
 
+// Whether what was written can still be found. A file without a name goes on taking bytes, and is gone when
+// it is closed; one that was shortened has lost its beginning.
+static void check_file(us_recorder *r) {
+    struct stat s;
+    if (r->is_failed || fstat(r->fd, &s) != 0 || !S_ISREG(s.st_mode)) return;
+    if (s.st_nlink == 0)
+        fail(r, US_ERR_IO, "the file was deleted while it was written",
+             "leave it where it is until the recording has ended");
+    else if ((int64_t)s.st_size < r->info.n_byte)
+        fail(r, US_ERR_IO, "the file was shortened while it was written",
+             "let nobody else write it until the recording has ended");
+}
+
 // Writes what the writer has made.
 static void drain_writer(us_recorder *r) {
     usi_mcap_writer *w = &r->writer;
@@ -156,6 +170,9 @@ static void drain_writer(us_recorder *r) {
         fail_writer(r, w->failed);
         return;
     }
+    // Before the next bytes: they would fill the gap with zeros, and hide it.
+    check_file(r);
+    if (r->is_failed) return;
     for (size_t done = 0; done < w->out.length;) {
         ssize_t n = write(r->fd, w->out.data + done, w->out.length - done);
         if (n < 0 && errno == EINTR) continue;
@@ -183,6 +200,8 @@ static void close_chunk(us_recorder *r) {
 
 static void sync_file(us_recorder *r) {
     if (r->is_failed || !r->is_unsynced) return;
+    check_file(r);
+    if (r->is_failed) return;
     // Pipes and devices cannot be synced to a disk, and need not.
     if (fdatasync(r->fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP) fail_file(r, errno);
     r->is_unsynced = false;

@@ -1,4 +1,4 @@
-// Reading a recording: an MCAP file, mapped into memory, that nobody vouches for.
+// Reading a recording: an MCAP file that nobody vouches for.
 //
 // A file that ends as it should is opened through its summary: schemas, channels, statistics, and the places
 // of attachments and metadata are there. A file without an end, or with one whose checksum is wrong, is
@@ -12,18 +12,24 @@
 //
 // The checksum of the data section is summed up while walking and compared at its end: with the checksums of
 // the chunks and of the summary, every byte of the file is under one.
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/memory.h"
+#include "record/recording_file.h"
 #include "understudy/record.h"
 #include "wire/crc32.h"
 #include "wire/mcap.h"
+
+// What a file may ask for. A stranger's bytes can stand for thirty thousand times as many, so that what is
+// kept and what is unpacked have limits of their own: 10 MB never take more than 512 MB of memory or some
+// seconds.
+enum {
+    MAX_KEPT = 64 << 20,     // bytes of names, definitions and metadata that stay while the file is open
+    MAX_CHANNEL = 4096,      // recordings of robots have some ten, those of cars some hundred
+    MIN_UNPACKED = 1 << 30,  // bytes that all chunks together may unpack to, of a small file
+    MAX_EXPANSION = 256,     // and of a large one, as a multiple of its length
+};
 
 // Index by the 16-bit number that the file uses. Grows with the numbers, which are small in most files.
 typedef struct id_map {
@@ -42,8 +48,8 @@ typedef struct channel {
 
 typedef struct attachment {
     const char *name;
-    const void *bytes;
-    size_t length;
+    uint64_t offset, length;  // in the file
+    void *bytes;              // once they were asked for
 } attachment;
 
 typedef struct pair {
@@ -53,9 +59,10 @@ typedef struct pair {
 struct us_recording {
     us_allocator allocator;
     usi_arena arena;
+    size_t n_kept;     // bytes of texts in the arena
+    bool is_over;      // more should have been kept than MAX_KEPT
     const char *path;  // in the arena; NULL: from memory
-    usi_mcap_bytes file;
-    void *mapping;  // NULL when the bytes are the caller's
+    usi_recording_file file;
     us_recording_info info;
 
     schema *schemas;
@@ -75,6 +82,7 @@ struct us_recording {
     usi_mcap_bytes chunk;
     size_t chunk_at, chunk_offset;  // offset: of the chunk in the file
     uint64_t from_time;
+    uint64_t n_unpacked;  // bytes of the chunks opened by this walk
     usi_mcap_decoder decoder;
 };
 
@@ -82,8 +90,12 @@ struct us_recording {
 
 static us_status complain(const us_recording *r, us_status status, size_t offset, us_error *err,
                           const char *what) {
-    if (status == US_ERR_MEMORY)
+    if (status == US_ERR_MEMORY && !r->is_over)
         return us_error_set(err, status, NULL, NULL, "no memory left to read the recording");
+    if (status == US_ERR_MEMORY) {
+        status = US_ERR_LIMIT;
+        what = "its names, definitions and metadata take more than 64 MiB";
+    }
     us_place place = {.file = r->path};
     const char *remedy =
         status == US_ERR_LIMIT
@@ -114,8 +126,10 @@ static us_status set_id(const us_allocator *a, id_map *map, uint16_t id, int32_t
 }
 
 static const char *keep(us_recording *r, usi_mcap_text text) {
-    char *copy = usi_arena_alloc(&r->arena, text.length + 1, 1);
+    r->is_over = text.length >= MAX_KEPT - r->n_kept;
+    char *copy = r->is_over ? NULL : usi_arena_alloc(&r->arena, text.length + 1, 1);
     if (!copy) return NULL;
+    r->n_kept += text.length + 1;
     if (text.length) memcpy(copy, text.text, text.length);
     copy[text.length] = 0;
     return copy;
@@ -139,9 +153,11 @@ static us_status add_schema(us_recording *r, const usi_mcap_schema *s, size_t of
     }
     us_status status =
         usi_grow(&r->allocator, (void **)&r->schemas, r->n_schema, &r->cap_schema, sizeof *r->schemas);
-    schema new = {keep(r, s->name), keep(r, s->encoding), keep(r, s->data)};
-    if (!status) status = set_id(&r->allocator, &r->schema_of_id, s->id, r->n_schema);
-    if (status || !new.name || !new.encoding || !new.text) return complain(r, US_ERR_MEMORY, offset, err, "");
+    schema new = {0};
+    bool is_kept = (new.name = keep(r, s->name)) && (new.encoding = keep(r, s->encoding)) &&
+                   (new.text = keep(r, s->data));
+    if (!status && is_kept) status = set_id(&r->allocator, &r->schema_of_id, s->id, r->n_schema);
+    if (status || !is_kept) return complain(r, US_ERR_MEMORY, offset, err, "");
     r->schemas[r->n_schema++] = new;
     return US_OK;
 }
@@ -160,11 +176,14 @@ static us_status add_channel(us_recording *r, const usi_mcap_channel *c, size_t 
     if (c->schema && schema_index < 0)
         return complain(r, US_ERR_SYNTAX, offset, err,
                         "a channel has a schema that does not stand before it");
+    if (r->info.n_channel == MAX_CHANNEL)
+        return complain(r, US_ERR_LIMIT, offset, err, "it has more than 4096 channels");
     us_status status = usi_grow(&r->allocator, (void **)&r->channels, r->info.n_channel, &r->cap_channel,
                                 sizeof *r->channels);
-    channel new = {{keep(r, c->topic), "", "", keep(r, c->encoding), -1}, c->schema};
-    if (!status) status = set_id(&r->allocator, &r->channel_of_id, c->id, r->info.n_channel);
-    if (status || !new.info.topic || !new.info.encoding) return complain(r, US_ERR_MEMORY, offset, err, "");
+    channel new = {{NULL, "", "", NULL, -1}, c->schema};
+    bool is_kept = (new.info.topic = keep(r, c->topic)) && (new.info.encoding = keep(r, c->encoding));
+    if (!status && is_kept) status = set_id(&r->allocator, &r->channel_of_id, c->id, r->info.n_channel);
+    if (status || !is_kept) return complain(r, US_ERR_MEMORY, offset, err, "");
     if (c->schema) {
         new.info.type = r->schemas[schema_index].name;
         new.info.schema = r->schemas[schema_index].text;
@@ -180,8 +199,8 @@ static us_status add_attachment(us_recording *r, usi_mcap_bytes contents, size_t
     if (!a.is_whole) return complain(r, US_ERR_SYNTAX, offset, err, "the checksum of an attachment is wrong");
     us_status status = usi_grow(&r->allocator, (void **)&r->attachments, r->info.n_attachment,
                                 &r->cap_attachment, sizeof *r->attachments);
-    // Nothing is still a place: NULL means that there is no such attachment.
-    attachment new = {keep(r, a.name), a.data.at, a.data.length};
+    attachment new = {keep(r, a.name), 0, a.data.length, NULL};
+    new.offset = offset + USI_MCAP_RECORD_HEAD + (uint64_t)(a.data.length ? a.data.at - contents.at : 0);
     if (status || !new.name) return complain(r, US_ERR_MEMORY, offset, err, "");
     r->attachments[r->info.n_attachment++] = new;
     return US_OK;
@@ -197,8 +216,9 @@ static us_status add_metadata(us_recording *r, usi_mcap_bytes contents, size_t o
     while (usi_mcap_next_pair(&map, &key, &value)) {
         us_status status =
             usi_grow(&r->allocator, (void **)&r->pairs, r->n_pair, &r->cap_pair, sizeof *r->pairs);
-        pair new = {kept, keep(r, key), keep(r, value)};
-        if (status || !new.key || !new.value) return complain(r, US_ERR_MEMORY, offset, err, "");
+        pair new = {.name = kept};
+        bool is_kept = (new.key = keep(r, key)) && (new.value = keep(r, value));
+        if (status || !is_kept) return complain(r, US_ERR_MEMORY, offset, err, "");
         r->pairs[r->n_pair++] = new;
     }
     if (map.length) return complain(r, US_ERR_SYNTAX, offset, err, "a key or value of metadata is too short");
@@ -227,8 +247,11 @@ static void start_walk(us_recording *r, uint64_t from_time) {
     r->chunk = (usi_mcap_bytes){NULL, 0};
     r->chunk_at = 0;
     r->from_time = from_time;
+    r->n_unpacked = 0;
     r->is_checking = from_time == 0;
-    r->crc = usi_crc32(0, r->file.at, r->data_start);
+    r->crc = 0;
+    if (r->is_checking && !usi_recording_file_crc(&r->file, 0, r->data_start, &r->crc))
+        r->is_checking = false;
 }
 
 // A message, wherever it stands. *out_has stays false when it is before the time that was asked for.
@@ -272,22 +295,20 @@ static us_status open_chunk(us_recording *r, const usi_mcap_record *record, us_e
     if (!usi_mcap_read_chunk(record->contents, &chunk))
         return complain(r, US_ERR_SYNTAX, r->at, err, "a chunk is too short");
     if (chunk.last_time < r->from_time) return US_OK;
+    uint64_t most = (uint64_t)r->file.length * MAX_EXPANSION;
+    if (most < MIN_UNPACKED) most = MIN_UNPACKED;
+    if (chunk.size <= USI_MCAP_MAX_CHUNK && chunk.size > most - r->n_unpacked)
+        return complain(r, US_ERR_LIMIT, r->at, err,
+                        "its chunks unpack to more than 1 GiB, and to more than 256 times the file");
     const char *why;
     usi_mcap_bytes records;
     us_status status = usi_mcap_decode_chunk(&r->decoder, &chunk, &records, &why);
     if (status) return complain(r, status, r->at, err, why);
+    r->n_unpacked += chunk.size;
     r->chunk = records;
     r->chunk_at = 0;
     r->chunk_offset = r->at;
     return US_OK;
-}
-
-// A file that was cut off may end in zeros, when the disk had made room for what never came.
-static bool is_all_zero(usi_mcap_bytes file, size_t from) {
-    for (size_t i = from; i < file.length; i++) {
-        if (file.at[i]) return false;
-    }
-    return true;
 }
 
 // The record that ends the data holds the checksum of everything before it, 0 for none.
@@ -308,7 +329,6 @@ static us_status check_data_end(const us_recording *r, const usi_mcap_record *re
 static us_status walk_in_file(us_recording *r, us_recorded *out, bool *out_has, bool *out_end,
                               us_error *err) {
     usi_mcap_record record;
-    usi_mcap_bytes data = {r->file.at, r->data_end};
     *out_end = true;
     if (r->at == r->data_end) {
         // All writers of summaries end the data before it.
@@ -316,8 +336,10 @@ static us_status walk_in_file(us_recording *r, us_recorded *out, bool *out_has, 
                                          "the record that ends the data is missing before this place")
                               : US_OK;
     }
-    if (!r->info.is_complete && is_all_zero(r->file, r->at)) return US_OK;
-    if (!usi_mcap_read_record(data, r->at, &record)) {
+    // A file that was cut off may end in zeros, when the disk had made room for what never came.
+    if (!r->info.is_complete && usi_recording_file_is_zero(&r->file, r->at)) return US_OK;
+    if (!usi_recording_file_record(&r->file, r->data_end, r->at, &record)) {
+        if (r->file.failed) return complain(r, r->file.failed, r->at, err, r->file.why);
         // Where a recording was cut off, this is where it ends. A file with an end has no reason for it.
         return r->info.is_complete
                    ? complain(r, US_ERR_SYNTAX, r->at, err, "a record is longer than the file")
@@ -352,7 +374,7 @@ static us_status walk_in_file(us_recording *r, us_recorded *out, bool *out_has, 
         break;  // indices, and kinds that newer versions of the format may have
     }
     if (status) return status;
-    if (r->is_checking) r->crc = usi_crc32(r->crc, r->file.at + r->at, record.size);
+    if (r->is_checking) r->crc = usi_crc32(r->crc, record.contents.at - USI_MCAP_RECORD_HEAD, record.size);
     r->at += record.size;
     *out_end = false;
     return US_OK;
@@ -372,6 +394,8 @@ static us_status walk(us_recording *r, us_recorded *out, bool *out_has, us_error
 // ---- Opening ----
 
 static void forget(us_recording *r) {
+    for (int32_t i = 0; i < r->info.n_attachment; i++)
+        usi_release(&r->allocator, r->attachments[i].bytes, (size_t)r->attachments[i].length + 1, 16);
     r->n_schema = r->n_pair = r->info.n_channel = r->info.n_attachment = r->info.n_metadata = 0;
     r->info.n_message = -1;
     r->info.first_time = r->info.last_time = 0;
@@ -414,9 +438,8 @@ static us_status read_indexed(us_recording *r, const usi_mcap_record *index, boo
     uint64_t offset, length;
     usi_mcap_record record;
     bool is_attachment = index->op == USI_MCAP_ATTACHMENT_INDEX;
-    usi_mcap_bytes data = {r->file.at, r->data_end};
     if (!usi_mcap_read_place(index->contents, &offset, &length) || offset > SIZE_MAX ||
-        !usi_mcap_read_record(data, (size_t)offset, &record) ||
+        !usi_recording_file_record(&r->file, r->data_end, offset, &record) ||
         record.op != (is_attachment ? USI_MCAP_ATTACHMENT : USI_MCAP_METADATA)) {
         *out_ok = false;
         return US_OK;
@@ -425,34 +448,44 @@ static us_status read_indexed(us_recording *r, const usi_mcap_record *index, boo
                          : add_metadata(r, record.contents, (size_t)offset, err);
 }
 
+// The numbers of messages. A map of counts stands for all channels or for none.
+static bool read_statistics(us_recording *r, usi_mcap_bytes contents, usi_mcap_statistics *out) {
+    uint16_t id;
+    uint64_t count;
+    if (!usi_mcap_read_statistics(contents, out)) return false;
+    bool has_counts = out->counts.length > 0;
+    for (int32_t i = 0; i < r->info.n_channel; i++)
+        r->channels[i].info.n_message = has_counts ? 0 : -1;
+    while (usi_mcap_next_count(&out->counts, &id, &count)) {
+        int32_t index = find_id(&r->channel_of_id, id);
+        if (index >= 0 && count <= INT64_MAX) r->channels[index].info.n_message = (int64_t)count;
+    }
+    return true;
+}
+
 // Everything from the summary. *out_ok is false when that is not enough: no statistics, or something that
 // they count is missing.
 static us_status read_summary(us_recording *r, const usi_mcap_end *end, bool *out_ok, us_error *err) {
-    usi_mcap_bytes summary = {r->file.at, end->summary_end};
     usi_mcap_statistics statistics = {0};
-    bool has_statistics = false, ok = true;
+    size_t statistics_at = 0;
+    bool ok = true;
     us_status status = US_OK;
     for (size_t at = end->data_end; at < end->summary_end && ok && !status;) {
         usi_mcap_record record;
-        if (!usi_mcap_read_record(summary, at, &record)) break;
+        if (!usi_recording_file_record(&r->file, end->summary_end, at, &record)) break;
+        const size_t size = record.size;
         if (record.op == USI_MCAP_SCHEMA || record.op == USI_MCAP_CHANNEL)
             status = read_definition(r, &record, at, err);
         if (record.op == USI_MCAP_ATTACHMENT_INDEX || record.op == USI_MCAP_METADATA_INDEX)
             status = read_indexed(r, &record, &ok, err);
-        if (record.op == USI_MCAP_STATISTICS)
-            has_statistics = usi_mcap_read_statistics(record.contents, &statistics);
-        at += record.size;
+        if (record.op == USI_MCAP_STATISTICS) statistics_at = at;
+        at += size;
     }
-    // A map of counts stands for all channels or for none.
-    uint16_t id;
-    uint64_t count;
-    bool has_counts = statistics.counts.length > 0;
-    for (int32_t i = 0; i < r->info.n_channel; i++)
-        r->channels[i].info.n_message = has_counts ? 0 : -1;
-    while (usi_mcap_next_count(&statistics.counts, &id, &count)) {
-        int32_t index = find_id(&r->channel_of_id, id);
-        if (index >= 0 && count <= INT64_MAX) r->channels[index].info.n_message = (int64_t)count;
-    }
+    // Last: the channels may stand behind it.
+    usi_mcap_record record;
+    bool has_statistics = statistics_at > 0 &&
+                          usi_recording_file_record(&r->file, end->summary_end, statistics_at, &record) &&
+                          read_statistics(r, record.contents, &statistics);
     r->info.n_message = (int64_t)statistics.n_message;
     r->info.first_time = (int64_t)statistics.first_time;
     r->info.last_time = (int64_t)statistics.last_time;
@@ -465,8 +498,9 @@ static us_status read_summary(us_recording *r, const usi_mcap_end *end, bool *ou
 
 static us_status read_start(us_recording *r, us_error *err) {
     us_place place = {.file = r->path};
-    if (r->file.length < USI_MCAP_MAGIC_SIZE ||
-        memcmp(r->file.at, usi_mcap_magic, USI_MCAP_MAGIC_SIZE) != 0) {
+    const uint8_t *magic = usi_recording_file_view(&r->file, 0, USI_MCAP_MAGIC_SIZE);
+    if (!magic && r->file.failed) return complain(r, r->file.failed, 0, err, r->file.why);
+    if (!magic || memcmp(magic, usi_mcap_magic, USI_MCAP_MAGIC_SIZE) != 0) {
         return us_error_set(err, US_ERR_SYNTAX, &place, "recordings are made by understudy run --record FILE",
                             "this is not an MCAP file: its first bytes differ");
     }
@@ -474,7 +508,8 @@ static us_status read_start(us_recording *r, us_error *err) {
     usi_mcap_record header;
     usi_mcap_text profile, library;
     // Cut off within the header: a recording of nothing.
-    if (!usi_mcap_read_record(r->file, r->data_start, &header)) {
+    if (!usi_recording_file_record(&r->file, r->file.length, r->data_start, &header)) {
+        if (r->file.failed) return complain(r, r->file.failed, r->data_start, err, r->file.why);
         r->data_start = r->file.length;
         return US_OK;
     }
@@ -487,6 +522,18 @@ static us_status read_start(us_recording *r, us_error *err) {
     return US_OK;
 }
 
+// Whether the file ends as it should, with a summary whose checksum is right.
+static bool has_end(us_recording *r, usi_mcap_end *out) {
+    usi_recording_file *f = &r->file;
+    if (f->length < USI_MCAP_END_SIZE) return false;
+    const uint8_t *tail = usi_recording_file_view(f, f->length - USI_MCAP_END_SIZE, USI_MCAP_END_SIZE);
+    if (!tail || !usi_mcap_read_end((usi_mcap_bytes){tail, USI_MCAP_END_SIZE}, f->length, out)) return false;
+    // All bytes from the summary's first to the last before the CRC itself.
+    uint32_t crc = 0;
+    uint64_t n = f->length - USI_MCAP_MAGIC_SIZE - 4 - out->data_end;
+    return !out->crc || (usi_recording_file_crc(f, out->data_end, n, &crc) && crc == out->crc);
+}
+
 static us_status read_all(us_recording *r, us_error *err) {
     us_status status = read_start(r, err);
     if (status) return status;
@@ -494,7 +541,7 @@ static us_status read_all(us_recording *r, us_error *err) {
     bool ok = false;
     forget(r);
     r->data_end = r->file.length;
-    if (usi_mcap_read_end(r->file, &end) && end.data_end >= r->data_start && !end.is_summary_bad) {
+    if (has_end(r, &end) && end.data_end >= r->data_start) {
         r->info.is_complete = true;
         r->data_end = end.data_end;
         r->has_summary = end.data_end < end.summary_end;
@@ -518,6 +565,7 @@ static us_recording *create(const us_allocator *allocator, us_error *err) {
     r->allocator = a;
     usi_arena_init(&r->arena, &a);
     usi_mcap_decoder_init(&r->decoder, &a);
+    usi_recording_file_init(&r->file, &a);
     return r;
 }
 
@@ -538,38 +586,10 @@ us_status us_recording_open_bytes(const void *bytes, size_t length, const us_all
         return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_recording_open_bytes: bytes or result is NULL");
     us_recording *r = create(allocator, err);
     if (!r) return US_ERR_MEMORY;
-    r->file = (usi_mcap_bytes){bytes, length};
+    static const uint8_t nothing[1];
+    r->file.bytes = bytes ? bytes : nothing;
+    r->file.length = length;
     return finish_open(r, read_all(r, err), out_recording);
-}
-
-static us_status map_file(us_recording *r, const char *path, us_error *err) {
-    us_place place = {.file = path};
-    bool ok = true;
-    r->path = usi_arena_text(&r->arena, path, &ok);
-    if (!ok) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory left to read the recording");
-    // Not blocking: a pipe has no writer yet, and is refused below.
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return us_error_set(err, US_ERR_IO, &place, NULL, "the recording cannot be opened: %s",
-                            strerror(errno));
-    struct stat s;
-    us_status status = US_OK;
-    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
-        status = us_error_set(err, US_ERR_IO, &place, "copy it into a file first",
-                              "the recording is not a regular file");
-    } else if (s.st_size > 0) {
-        void *mapping = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (mapping == MAP_FAILED) {
-            status = us_error_set(err, US_ERR_IO, &place, NULL,
-                                  "the recording cannot be mapped into memory: %s", strerror(errno));
-        } else {
-            madvise(mapping, (size_t)s.st_size, MADV_SEQUENTIAL);
-            r->mapping = mapping;
-            r->file = (usi_mcap_bytes){mapping, (size_t)s.st_size};
-        }
-    }
-    close(fd);
-    return status;
 }
 
 us_status us_recording_open(const char *path, const us_allocator *allocator, us_recording **out_recording,
@@ -579,7 +599,10 @@ us_status us_recording_open(const char *path, const us_allocator *allocator, us_
         return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_recording_open: path or result is NULL");
     us_recording *r = create(allocator, err);
     if (!r) return US_ERR_MEMORY;
-    us_status status = map_file(r, path, err);
+    bool ok = true;
+    r->path = usi_arena_text(&r->arena, path, &ok);
+    us_status status =
+        ok ? usi_recording_file_open(&r->file, path, err) : complain(r, US_ERR_MEMORY, 0, err, "");
     if (!status) status = read_all(r, err);
     return finish_open(r, status, out_recording);
 }
@@ -587,7 +610,9 @@ us_status us_recording_open(const char *path, const us_allocator *allocator, us_
 void us_recording_close(us_recording *r) {
     if (!r) return;
     us_allocator a = r->allocator;
-    if (r->mapping) munmap(r->mapping, r->file.length);
+    for (int32_t i = 0; i < r->info.n_attachment; i++)
+        usi_release(&a, r->attachments[i].bytes, (size_t)r->attachments[i].length + 1, 16);
+    usi_recording_file_fini(&r->file);
     usi_mcap_decoder_fini(&r->decoder);
     usi_release(&a, r->schemas, (size_t)r->cap_schema * sizeof *r->schemas, _Alignof(max_align_t));
     usi_release(&a, r->channels, (size_t)r->cap_channel * sizeof *r->channels, _Alignof(max_align_t));
@@ -611,12 +636,30 @@ us_channel_info us_recording_get_channel(const us_recording *r, int32_t i) {
     return r->channels[i].info;
 }
 
+// Read when they are asked for: an attachment may be as long as the file.
+static bool load_attachment(const us_recording *r, attachment *a) {
+    if (a->bytes) return true;
+    // Nothing is still a place: NULL means that there is no such attachment. The file's window is that of the
+    // walk, which goes on behind it.
+    uint8_t *bytes = a->length < SIZE_MAX ? usi_alloc(&r->allocator, (size_t)a->length + 1, 16) : NULL;
+    usi_recording_file own = r->file;
+    own.window = NULL;
+    own.cap = own.n_window = 0;
+    const uint8_t *from = bytes ? usi_recording_file_view(&own, a->offset, a->length) : NULL;
+    if (from && a->length) memcpy(bytes, from, (size_t)a->length);
+    usi_release(&own.allocator, own.window, own.cap, 16);
+    if (!from) usi_release(&r->allocator, bytes, (size_t)a->length + 1, 16);
+    if (from) a->bytes = bytes;
+    return from != NULL;
+}
+
 const void *us_recording_find_attachment(const us_recording *r, const char *name, size_t *out_length) {
     if (out_length) *out_length = 0;
     for (int32_t i = 0; r && name && i < r->info.n_attachment; i++) {
-        const attachment *a = &r->attachments[i];
+        attachment *a = &r->attachments[i];
         if (strcmp(a->name, name) != 0) continue;
-        if (out_length) *out_length = a->length;
+        if (!load_attachment(r, a)) return NULL;
+        if (out_length) *out_length = (size_t)a->length;
         return a->bytes;
     }
     return NULL;

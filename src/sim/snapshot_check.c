@@ -6,6 +6,8 @@
 #include "base/sound.h"
 #include "sim/sim.h"
 
+static const double MAX_TIME = 4e9;  // s: nanoseconds and twice as many fit into 64 bits
+
 static bool are_between(const double *x, int32_t n, double low, double high) {
     for (int32_t i = 0; i < n; i++) {
         if (!(x[i] >= low && x[i] <= high)) return false;
@@ -22,8 +24,12 @@ static bool has_rotations(const us_model *m, const double *q) {
     return true;
 }
 
+static bool is_tick(const us_model *m, int64_t tick) {
+    return tick >= 0 && tick <= USI_MAX_TICK && (double)tick * m->step <= MAX_TIME;
+}
+
 static bool is_motion_sound(const us_model *m, const usi_state *t) {
-    return t->tick[0] >= 0 && t->tick[0] <= USI_MAX_TICK && usi_are_numbers(t->q, (size_t)m->n_q_pad) &&
+    return is_tick(m, t->tick[0]) && usi_are_numbers(t->q, (size_t)m->n_q_pad) &&
            usi_are_numbers(t->v, (size_t)m->n_pad) && usi_are_numbers(t->a, (size_t)m->n_pad) &&
            usi_are_numbers(t->a_before, (size_t)m->n_pad) && are_between(t->substep, 1, 0, m->step) &&
            has_rotations(m, t->q);
@@ -48,8 +54,7 @@ static bool are_encoders_sound(const us_model *m, const usi_state *t) {
     for (int32_t i = 0; i < m->n_encoder; i++) {
         const usi_encoder_state *k = &t->encoder[i];
         const double numbers[] = {k->held, k->offset, k->drift};
-        if (!usi_are_numbers(numbers, 3) || k->is_stuck < 0 || k->is_stuck > 1 || k->since < 0 ||
-            k->since > USI_MAX_TICK)
+        if (!usi_are_numbers(numbers, 3) || k->is_stuck < 0 || k->is_stuck > 1 || !is_tick(m, k->since))
             return false;
     }
     return true;
@@ -59,7 +64,7 @@ static bool are_sensors_sound(const us_model *m, const usi_state *t) {
     for (int32_t i = 0; i < m->n_sensor; i++) {
         const usi_sensor_state *k = &t->sensor[i];
         if (!usi_are_numbers(k->offset, 6) || !usi_are_numbers(k->before, 3) || k->is_stuck < 0 ||
-            k->is_stuck > 1 || k->tick < 0 || k->tick > USI_MAX_TICK || k->due < 0)
+            k->is_stuck > 1 || !is_tick(m, k->tick) || k->due < 0)
             return false;
     }
     return usi_are_numbers(t->reading, (size_t)m->n_reading);

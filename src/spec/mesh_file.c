@@ -1,6 +1,7 @@
 // Mesh files: where they are, and what is in them.
 //
-// Assimp reads the formats; only triangles and node transforms are taken from it. Conventions:
+// Assimp reads the formats, in a process of its own (mesh_child.c); triangles and node transforms are taken
+// from its answer. Conventions:
 //   STL, OBJ   have neither unit nor up-axis: taken as they are, in metres.
 //   DAE        <unit meter="..."> is honoured. A stated <up_axis> is honoured: y-up and x-up are rotated to
 //              z-up, with a warning, because RViz and MoveIt ignore it. A file that states none is taken as
@@ -10,12 +11,8 @@
 // The scale of the URDF comes last, in the axes of the result.
 #include "spec/mesh_file.h"
 
-#include <assimp/cimport.h>
-#include <assimp/config.h>
 #include <assimp/postprocess.h>
-#include <assimp/scene.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,11 +24,8 @@
 #include "spec/spec.h"
 
 enum {
-    NODE_DEPTH = 128,        // nesting of nodes inside a mesh file
-    HEAD_BYTES = 64 * 1024,  // of the file's beginning and end, looked at before Assimp
+    HEAD_BYTES = 64 * 1024,  // of the file's beginning and end, looked at before Assimp does
 };
-// Where normals are made, edges sharper than this stay edges. A machined part has its chamfers at 45 degrees.
-static const float crease_deg = 35;
 static const long long file_limit = 2LL * 1024 * 1024 * 1024;
 
 // ---- Finding the file ----
@@ -130,6 +124,8 @@ static us_status warn_not_found(usi_reader *r, const xmlNode *node, const path_s
 us_status usi_mesh_resolve(usi_reader *r, const xmlNode *node, const char *uri, const char *from_file,
                            char **out_path) {
     *out_path = NULL;
+    us_status status = usi_reader_permit(r, node, "mesh", uri);
+    if (status) return status;
     path_search s = {0};
     const char *why = "was not found; looked at ", *scheme_end = strstr(uri, "://");
     bool is_package = strncmp(uri, "package://", 10) == 0, is_model = strncmp(uri, "model://", 8) == 0;
@@ -272,11 +268,12 @@ static us_status check_file(usi_reader *r, const xmlNode *node, mesh_file *mesh)
     return status;
 }
 
-// ---- What Assimp read ----
+// ---- What the reader answered ----
 
-static usi_placement placement_of(const struct aiNode *node) {
-    const struct aiMatrix4x4 *t = &node->mTransformation;
-    usi_placement X = {{t->a1, t->a2, t->a3, t->a4, t->b1, t->b2, t->b3, t->b4, t->c1, t->c2, t->c3, t->c4}};
+static usi_placement placement_of(const usi_mesh_node *node) {
+    usi_placement X;
+    for (int i = 0; i < 12; i++)
+        X.m[i] = (double)node->m[i];
     return X;
 }
 
@@ -298,58 +295,32 @@ static usi_placement placement_of_up(up_axis up) {
     return up == UP_X ? from_x : up == UP_Y ? from_y : as_is;
 }
 
-// One walk over the nodes: the visitor, and why it ended early.
-typedef struct node_walk {
-    const struct aiScene *scene;
-    usi_mesh_visit *visit;
-    void *context;
-    bool is_too_deep, is_over;
-} node_walk;
-
-static void walk_node(node_walk *w, const struct aiNode *node, const usi_placement *X_parent, int depth) {
-    if (depth > NODE_DEPTH) {
-        w->is_too_deep = true;
-        return;
+void usi_mesh_walk(const usi_mesh_scene *mesh, usi_mesh_visit *visit, void *context) {
+    const usi_mesh_answer *a = &mesh->answer;
+    const uint32_t *index = a->node_meshes;
+    for (uint32_t i = 0; i < a->n_node; i++) {
+        for (uint32_t k = 0; k < a->nodes[i].n_mesh; k++) {
+            if (!visit(context, &mesh->parts[*index++], &mesh->placement[i])) return;
+        }
     }
-    usi_placement own = placement_of(node), X = placement_mul(X_parent, &own);
-    for (unsigned i = 0; i < node->mNumMeshes && !w->is_over; i++)
-        w->is_over = !w->visit(w->context, w->scene->mMeshes[node->mMeshes[i]], &X);
-    for (unsigned i = 0; i < node->mNumChildren && !w->is_over; i++)
-        walk_node(w, node->mChildren[i], &X, depth + 1);
-}
-
-bool usi_mesh_walk(const usi_mesh_scene *mesh, usi_mesh_visit *visit, void *context) {
-    node_walk w = {.scene = mesh->scene, .visit = visit, .context = context};
-    walk_node(&w, mesh->scene->mRootNode, &mesh->X, 0);
-    return !w.is_too_deep;
 }
 
 typedef struct triangle_copy {
     double *vertex;  // NULL while counting
-    long long n_triangle;
-    bool is_bad_index, is_not_finite;
+    int64_t n_triangle, n_max;
+    bool is_not_finite;
 } triangle_copy;
 
 // Counts the triangles of one mesh, or copies them.
-static bool gather_mesh(void *context, const struct aiMesh *mesh, const usi_placement *X) {
+static bool gather_mesh(void *context, const usi_mesh_part *part, const usi_placement *X) {
     triangle_copy *g = context;
-    for (unsigned f = 0; f < mesh->mNumFaces; f++) {
-        const struct aiFace *face = &mesh->mFaces[f];
-        if (face->mNumIndices != 3) continue;  // points and lines
-        for (int k = 0; k < 3 && g->vertex; k++) {
-            unsigned i = face->mIndices[k];
-            double *out = g->vertex + 9 * g->n_triangle + 3 * k;
-            struct aiVector3D v = {0, 0, 0};
-            if (i < mesh->mNumVertices) {
-                v = mesh->mVertices[i];
-            } else {
-                g->is_bad_index = true;
-            }
-            if (!usi_placement_point(X, v.x, v.y, v.z, out)) g->is_not_finite = true;
-        }
-        g->n_triangle++;
+    double *out = g->vertex ? g->vertex + 9 * g->n_triangle : NULL;
+    for (size_t k = 0; k < 3 * (size_t)part->n_triangle && out; k++) {
+        const float *v = part->position + 3 * (size_t)part->corner[k];
+        if (!usi_placement_point(X, v[0], v[1], v[2], out + 3 * k)) g->is_not_finite = true;
     }
-    return g->n_triangle <= USI_TRIANGLE_LIMIT;
+    g->n_triangle += part->n_triangle;
+    return g->n_triangle <= g->n_max;
 }
 
 // The vertices and triangles of what collides, in memory of the reader. Triangles with two equal corners are
@@ -389,15 +360,17 @@ static us_status look(usi_reader *r, usi_surface *surface, us_shape_def *shape) 
     return shape->is_collision ? keep_triangles(r, surface, shape) : US_OK;
 }
 
-// Copies the triangles out of Assimp's scene, scaled, and fills the shape.
+// Copies the triangles out of the answer, scaled, and fills the shape.
 static us_status take_scene(usi_reader *r, const xmlNode *node, const usi_mesh_scene *mesh,
                             us_shape_def *shape) {
-    triangle_copy g = {0};
-    bool is_too_deep = !usi_mesh_walk(mesh, gather_mesh, &g);
-    if (is_too_deep || g.n_triangle > USI_TRIANGLE_LIMIT) {
-        return usi_fail(r, US_ERR_LIMIT, node, "simplify the mesh, for example in Blender (Decimate)",
-                        "the mesh \"%.200s\" %s", shape->mesh,
-                        is_too_deep ? "nests its nodes too deeply" : "has more than 5 million triangles");
+    triangle_copy g = {.n_max = mesh->n_max};
+    usi_mesh_walk(mesh, gather_mesh, &g);
+    if (g.n_triangle > g.n_max) {
+        return usi_fail(
+            r, US_ERR_LIMIT, node, "simplify the mesh, for example in Blender (Decimate)",
+            "the mesh \"%.200s\" has more than %lld triangles, which is more than a file of its size may "
+            "have",
+            shape->mesh, (long long)g.n_max);
     }
     if (g.n_triangle == 0)
         return fail_mesh(r, node, shape->mesh, "export faces, not only points, edges or curves",
@@ -411,12 +384,9 @@ static us_status take_scene(usi_reader *r, const xmlNode *node, const usi_mesh_s
     if (!surface.vertex || !surface.corner) {
         status = usi_fail_memory(r);
     } else {
-        g = (triangle_copy){.vertex = surface.vertex};
+        g = (triangle_copy){.vertex = surface.vertex, .n_max = mesh->n_max};
         usi_mesh_walk(mesh, gather_mesh, &g);
-        if (g.is_bad_index)
-            status = fail_mesh(r, node, shape->mesh, "write it again from the program that made it",
-                               "has a triangle whose vertex does not exist");
-        else if (g.is_not_finite)
+        if (g.is_not_finite)
             status = fail_mesh(r, node, shape->mesh, "write it again from the program that made it",
                                "has a vertex that is not finite");
         else
@@ -427,51 +397,57 @@ static us_status take_scene(usi_reader *r, const xmlNode *node, const usi_mesh_s
     return status;
 }
 
-// Assimp keeps its last error in a global, so that two threads must not be inside it at once.
-static pthread_mutex_t assimp_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static us_status import_file(usi_reader *r, const xmlNode *node, const char *path, uint32_t steps,
-                             const struct aiScene **out) {
-    struct aiPropertyStore *properties = aiCreatePropertyStore();
-    if (!properties) return usi_fail_memory(r);
-    aiSetImportPropertyInteger(properties, AI_CONFIG_IMPORT_COLLADA_IGNORE_UP_DIRECTION, 1);
-    aiSetImportPropertyFloat(properties, AI_CONFIG_PP_GSN_MAX_SMOOTHING_ANGLE, crease_deg);
-    us_status status = US_OK;
-    *out = aiImportFileExWithProperties(path, aiProcess_Triangulate | steps, NULL, properties);
-    if (!*out || !(*out)->mRootNode || (*out)->mFlags & AI_SCENE_FLAGS_INCOMPLETE) {
-        char why[256] = "cannot be read";
-        const char *text = aiGetErrorString();
-        if (!*out && text && text[0]) snprintf(why, sizeof why, "cannot be read: %.200s", text);
-        why[strcspn(why, "\n")] = 0;
-        status =
-            fail_mesh(r, node, path,
-                      "write it again from the program that made it; Blender opens most damaged files", why);
-        if (*out) aiReleaseImport(*out);
-        *out = NULL;
+// What is the same for every mesh of the file: the parts, and where each node stands.
+static us_status place_nodes(usi_reader *r, usi_mesh_scene *out) {
+    const usi_mesh_answer *a = &out->answer;
+    out->parts =
+        usi_alloc(&out->allocator, ((size_t)a->n_mesh + 1) * sizeof *out->parts, _Alignof(usi_mesh_part));
+    out->placement =
+        usi_alloc(&out->allocator, ((size_t)a->n_node + 1) * sizeof *out->placement, _Alignof(usi_placement));
+    if (!out->parts || !out->placement) return usi_fail_memory(r);
+    usi_mesh_cursor cursor = {0};
+    for (usi_mesh_part *part = out->parts; usi_mesh_next_part(a, &cursor, part);)
+        part++;
+    for (uint32_t i = 0; i < a->n_node; i++) {
+        usi_placement own = placement_of(&a->nodes[i]);
+        out->placement[i] = placement_mul(i == 0 ? &out->X : &out->placement[a->nodes[i].parent], &own);
     }
-    aiReleasePropertyStore(properties);
-    return status;
+    return US_OK;
 }
 
-us_status usi_mesh_open(usi_reader *r, const xmlNode *node, const us_shape_def *shape, uint32_t steps,
-                        usi_mesh_scene *out) {
+us_status usi_mesh_open(usi_reader *r, const xmlNode *node, const us_shape_def *shape,
+                        enum usi_mesh_looks looks, usi_mesh_scene *out) {
     mesh_file file = {.path = shape->mesh};
     memset(out, 0, sizeof *out);
+    out->allocator = r->def->allocator;
     us_status status = check_file(r, node, &file);
     if (status) return status;
-    pthread_mutex_lock(&assimp_lock);
-    status = import_file(r, node, file.path, steps, &out->scene);
-    pthread_mutex_unlock(&assimp_lock);
+    // The normals of STL files are flat or missing, and each triangle stands alone in them.
+    uint32_t steps = looks ? aiProcess_GenSmoothNormals : 0;
+    if (looks && usi_mesh_is(shape->mesh, "stl")) steps |= aiProcess_ForceGenNormals;
+    out->n_max = 1000000 + file.size / 8;
+    if (out->n_max > USI_TRIANGLE_LIMIT) out->n_max = USI_TRIANGLE_LIMIT;
     out->X = placement_of_up(file.up);
     for (int i = 0; i < 12; i++)
         out->X.m[i] *= shape->size[i / 4];
     out->turned_from = file.up == UP_X ? 'x' : file.up == UP_Y ? 'y' : 0;
-    return status;
+    status = usi_mesh_ask(r, node, file.path, file.size, steps, looks, &out->block);
+    if (status) return status;
+    const char *why = NULL;
+    if (!usi_mesh_answer_check(out->block.bytes, out->block.length, &out->answer, &why))
+        return usi_fail(r, US_ERR_MESH, node, "write it again from the program that made it",
+                        "the mesh \"%.200s\" %s", file.path, why);
+    return place_nodes(r, out);
 }
 
 void usi_mesh_close(usi_mesh_scene *mesh) {
-    if (mesh->scene) aiReleaseImport(mesh->scene);
-    mesh->scene = NULL;
+    const usi_mesh_answer *a = &mesh->answer;
+    usi_release(&mesh->allocator, mesh->parts, ((size_t)a->n_mesh + 1) * sizeof *mesh->parts,
+                _Alignof(usi_mesh_part));
+    usi_release(&mesh->allocator, mesh->placement, ((size_t)a->n_node + 1) * sizeof *mesh->placement,
+                _Alignof(usi_placement));
+    usi_mesh_block_release(&mesh->block);
+    memset(mesh, 0, sizeof *mesh);
 }
 
 bool usi_mesh_reuse(const us_shape_def *known, us_shape_def *shape) {
@@ -509,13 +485,14 @@ us_status usi_mesh_load(usi_reader *r, const xmlNode *node, us_shape_def *shape)
                             "the mesh has the scale 0");
     }
     usi_mesh_scene mesh;
-    us_status status = usi_mesh_open(r, node, shape, 0, &mesh);
+    us_status status = usi_mesh_open(r, node, shape, USI_MESH_LOOKS_NONE, &mesh);
     if (!status) status = take_scene(r, node, &mesh, shape);
+    const char turned_from = mesh.turned_from;
     usi_mesh_close(&mesh);
-    if (status || !mesh.turned_from || !usi_mesh_is(shape->mesh, "dae")) return status;
+    if (status || !turned_from || !usi_mesh_is(shape->mesh, "dae")) return status;
     return usi_warn(
         r, node,
         "where it looks wrong here and right in RViz, write <up_axis>Z_UP</up_axis> in the mesh file",
         "the mesh \"%.200s\" says that %c points up and was turned so that z does; RViz ignores this",
-        shape->mesh, mesh.turned_from);
+        shape->mesh, turned_from);
 }

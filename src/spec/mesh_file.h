@@ -2,6 +2,7 @@
 #ifndef USI_SPEC_MESH_FILE_H
 #define USI_SPEC_MESH_FILE_H
 
+#include "spec/mesh_answer.h"
 #include "spec/xml.h"
 
 // A surface made of triangles, as it is worked on while its mass properties are found. `vertex` is three
@@ -25,6 +26,23 @@ us_status usi_surface_weld(const us_allocator *a, usi_surface *surface);
 // must be known. False when it encloses (next to) nothing.
 bool usi_surface_unit_inertia(const usi_surface *surface, us_inertia *out);
 
+// ---- mesh_child.c: the process that reads mesh files ----
+
+// An answer of the reader, mapped and closed to any change; not looked at yet.
+typedef struct usi_mesh_block {
+    void *bytes;
+    size_t length;
+} usi_mesh_block;
+
+// Has the file read. `size`: its bytes, by which its limits are set. The error is at `node`.
+us_status usi_mesh_ask(usi_reader *r, const xmlNode *node, const char *path, int64_t size, uint32_t steps,
+                       enum usi_mesh_looks looks, usi_mesh_block *out);
+void usi_mesh_block_release(usi_mesh_block *block);
+// Ends the process, if there is one.
+void usi_mesh_child_end(usi_reader *r);
+// A file that the mesh at `mesh` names, for reading; -1 when there is none beneath the mesh's own folder.
+int usi_mesh_open_beside(const char *mesh, const char *name);
+
 // ---- mesh_file.c: what is in a mesh file ----
 
 enum { USI_TRIANGLE_LIMIT = 5 * 1000 * 1000 };  // of one mesh: some 0.7 GB while it is looked at
@@ -45,27 +63,29 @@ static inline bool usi_placement_point(const usi_placement *X, float x, float y,
     return is_good;
 }
 
-// A mesh file as Assimp has read it. Every rule about unit, up-axis and scale is in X: it takes what the root
-// node holds to G.
-struct aiScene;
-struct aiMesh;
+// A mesh file as the reader of mesh files has answered. Every rule about unit, up-axis and scale is in X: it
+// takes what the root node holds to G.
 typedef struct usi_mesh_scene {
-    const struct aiScene *scene;
+    usi_mesh_answer answer;
+    usi_mesh_part *parts;      // answer.n_mesh
+    usi_placement *placement;  // of each node to G
     usi_placement X;
     char turned_from;  // 'x' or 'y': the axis that the file says is up; 0: z, or it says nothing
+    int64_t n_max;     // triangles that a file of this length may have, each as often as nodes place it
+    usi_mesh_block block;
+    us_allocator allocator;
 } usi_mesh_scene;
 
-// Reads shape->mesh at the scale shape->size. `steps`: what Assimp shall do beside cutting faces into
-// triangles (aiProcess_...). Any thread. Errors: US_ERR_MESH, US_ERR_LIMIT, US_ERR_MEMORY, at `node` (may be
-// NULL).
-us_status usi_mesh_open(usi_reader *r, const xmlNode *node, const us_shape_def *shape, uint32_t steps,
-                        usi_mesh_scene *out);
+// Reads shape->mesh at the scale shape->size. Any thread. Errors: US_ERR_MESH, US_ERR_LIMIT, US_ERR_MEMORY,
+// at `node` (may be NULL).
+us_status usi_mesh_open(usi_reader *r, const xmlNode *node, const us_shape_def *shape,
+                        enum usi_mesh_looks looks, usi_mesh_scene *out);
 void usi_mesh_close(usi_mesh_scene *mesh);  // also after a failure
 
 // Visits each mesh of each node, with the node's placement, in the order of the file. A visit that returns
-// false is the last one. False when the nodes nest too deeply.
-typedef bool usi_mesh_visit(void *context, const struct aiMesh *mesh, const usi_placement *X);
-bool usi_mesh_walk(const usi_mesh_scene *mesh, usi_mesh_visit *visit, void *context);
+// false is the last one.
+typedef bool usi_mesh_visit(void *context, const usi_mesh_part *part, const usi_placement *X);
+void usi_mesh_walk(const usi_mesh_scene *mesh, usi_mesh_visit *visit, void *context);
 
 bool usi_mesh_is(const char *path, const char *extension);  // by the name's end, in any case
 

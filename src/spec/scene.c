@@ -129,7 +129,8 @@ static us_status read_robot(usi_reader *r, usi_scene_group *group) {
     if (!path) return usi_fail_memory(r);
     us_place place = usi_xml_place(r, node, element, sizeof element);
     size_t length = 0;
-    us_status status = usi_file_read(r, path, &place, &text, &length);
+    us_status status = usi_reader_permit(r, node, "robot file", path);
+    if (!status) status = usi_file_read(r, path, &place, &text, &length);
     xmlDoc *doc = NULL;
     if (!status) status = usi_xml_parse(r, text, length, path, &doc);
     if (status) return status;

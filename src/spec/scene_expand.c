@@ -424,7 +424,8 @@ static us_status include(expansion *e, xmlNode *node, int depth) {
     size_t length = 0;
     us_place place = usi_xml_place(r, node, element, sizeof element);
     xmlDoc *doc = NULL;
-    status = usi_file_read(r, path, &place, &text, &length);
+    status = usi_reader_permit(r, node, "scene file", path);
+    if (!status) status = usi_file_read(r, path, &place, &text, &length);
     if (!status) status = usi_xml_parse(r, text, length, path, &doc);
     if (status) return status;
     xmlNode *root = xmlDocGetRootElement(doc);

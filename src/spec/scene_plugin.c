@@ -10,7 +10,9 @@ static us_status load_plugin(usi_reader *r, const xmlNode *node) {
     const char *path = usi_path_beside(r, usi_xml_file(node), usi_xml_attr(node, "file"));
     if (!path) return usi_fail_memory(r);
     us_error why = {0};
-    us_status status = us_spec_load_plugin(r->spec, path, &why);
+    us_status status = usi_reader_permit(r, node, "plug-in", path);
+    if (status) return status;
+    status = us_spec_load_plugin(r->spec, path, &why);
     if (!status) return US_OK;
     // The place is where the scene names the library.
     return usi_fail(r, status, node, why.remedy, "%.200s: %.300s", path, why.message);

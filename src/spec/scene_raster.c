@@ -109,7 +109,9 @@ us_status usi_scene_over(usi_reader *r, const xmlNode *node, const char *attribu
     if (!path) return usi_fail_memory(r);
     usi_raster *raster = NULL;
     us_error why = {0};
-    us_status status = usi_scene_is_raster(ground) ? open_ground(r, ground, &why) : US_OK;
+    us_status status = usi_reader_permit(r, node, "raster", path);
+    if (status) return status;
+    status = usi_scene_is_raster(ground) ? open_ground(r, ground, &why) : US_OK;
     if (!status)
         status = open_over(r, path, type, usi_scene_is_raster(ground) ? r->ground : NULL, &raster, &why);
     if (!status)
@@ -168,7 +170,8 @@ static us_status read_heights(usi_reader *r, usi_raster *raster, us_shape_def *s
 us_status usi_scene_raster(usi_reader *r, const xmlNode *node, us_shape_def *s) {
     const char *path = usi_path_beside(r, usi_xml_file(node), usi_xml_attr(node, "file"));
     if (!path) return usi_fail_memory(r);
-    us_status status = check(r, node, path);
+    us_status status = usi_reader_permit(r, node, "raster", path);
+    if (!status) status = check(r, node, path);
     if (status) return status;
     us_error why = {0};
     status = open_ground(r, node, &why);

@@ -381,7 +381,9 @@ static us_status open_sites(scatter *s, const xmlNode *root) {
             if (file && !path) return usi_fail_memory(r);
             if (!path || stat(path, &about) != 0 || !S_ISDIR(about.st_mode)) continue;
             us_error why = {0};
-            us_status status = us_site_open(path, &r->def->allocator, &s->site[k], &why);
+            us_status status = usi_reader_permit(r, n, "site", path);
+            if (status) return status;
+            status = us_site_open(path, &r->def->allocator, &s->site[k], &why);
             if (status)
                 return usi_fail(r, status, n, why.remedy, "%.150s: %s", why.file[0] ? why.file : path,
                                 why.message);

@@ -290,7 +290,8 @@ static us_status read_field(usi_reader *r, const xmlNode *node, us_shape_def *s)
         char *content = NULL, element[128];
         us_place place = usi_xml_place(r, node, element, sizeof element);
         size_t length = 0;
-        status = usi_file_read(r, path, &place, &content, &length);
+        status = usi_reader_permit(r, node, "height file", path);
+        if (!status) status = usi_file_read(r, path, &place, &content, &length);
         if (status) return status;
         text = content;
         what = path;

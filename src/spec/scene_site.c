@@ -28,6 +28,8 @@ us_status usi_scene_site(usi_reader *r, const xmlNode *node, const char *path, u
                         s->zone[3]);
     us_site *site = NULL;
     us_error why;
+    status = usi_reader_permit(r, node, "site", path);
+    if (status) return status;
     status = us_site_open(path, &r->def->allocator, &site, &why);
     if (status)
         return usi_fail(r, status, node, why.remedy, "%.150s: %s", why.file[0] ? why.file : path,

@@ -63,7 +63,9 @@ static us_status read_raster(map_reader *x) {
 static us_status look_at_site(usi_reader *r, const xmlNode *node, const char *path, us_site_info *out) {
     us_site *site = NULL;
     us_error why = {0};
-    us_status status = us_site_open(path, &r->def->allocator, &site, &why);
+    us_status status = usi_reader_permit(r, node, "site", path);
+    if (status) return status;
+    status = us_site_open(path, &r->def->allocator, &site, &why);
     if (status) return usi_fail(r, status, node, why.remedy, "%.150s: %s", path, why.message);
     *out = us_site_get_info(site);
     us_site_close(site);

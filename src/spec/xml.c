@@ -6,6 +6,8 @@
 // the reason that fits what was found.
 #include "spec/xml.h"
 
+#include "spec/mesh_file.h"
+
 #include <errno.h>
 #include <libxml/parser.h>
 #include <locale.h>
@@ -22,10 +24,14 @@ void usi_reader_init(usi_reader *r, us_spec *spec, const us_load_def *def, us_er
     r->def = def;
     r->err = err;
     r->ground = NULL;
+    r->mesh_pid = r->mesh_socket = 0;
     usi_arena_init(&r->memory, &def->allocator);
 }
 
-void usi_reader_fini(usi_reader *r) { usi_arena_fini(&r->memory); }
+void usi_reader_fini(usi_reader *r) {
+    usi_mesh_child_end(r);
+    usi_arena_fini(&r->memory);
+}
 
 void *usi_reader_alloc(usi_reader *r, size_t size) {
     return usi_arena_alloc(&r->memory, size, _Alignof(max_align_t));
@@ -165,6 +171,13 @@ us_status usi_file_read(usi_reader *r, const char *path, const us_place *from, c
     *out_text = text;
     *out_length = length;
     return US_OK;
+}
+
+us_status usi_reader_permit(usi_reader *r, const xmlNode *node, const char *kind, const char *path) {
+    const us_load_def *def = r->def;
+    if (!def->may_open || def->may_open(def->context, kind, path)) return US_OK;
+    return usi_fail(r, US_ERR_ACCESS, node, "allow it where you trust who wrote this (us_load_def.may_open)",
+                    "the %s \"%.200s\" may not be opened", kind, path);
 }
 
 // ---- Parsing ----

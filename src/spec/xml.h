@@ -24,6 +24,9 @@ typedef struct usi_reader {
     // The GeoTIFF that was read last as ground, still open: other rasters are resampled to its frame. Or
     // NULL; closed by usi_scene_read.
     struct usi_raster *ground;
+    // The process that reads mesh files, from the first mesh on (spec/mesh_child.c), and our end of its
+    // socket.
+    int mesh_pid, mesh_socket;  // 0: none
 } usi_reader;
 
 void usi_reader_init(usi_reader *r, us_spec *spec, const us_load_def *def, us_error *err);
@@ -38,6 +41,9 @@ char *usi_reader_text(usi_reader *r, const char *format, ...) US_PRINTF(2, 3);
 // US_ERR_LIMIT.
 us_status usi_file_read(usi_reader *r, const char *path, const us_place *from, char **out_text,
                         size_t *out_length);
+// Whether the load may open a file that `node` names (us_load_def.may_open): asked before each file is
+// opened.
+us_status usi_reader_permit(usi_reader *r, const xmlNode *node, const char *kind, const char *path);
 // `name` as seen from the directory of `from_file`; absolute names stay. The path belongs to the reader; NULL
 // without memory.
 char *usi_path_beside(usi_reader *r, const char *from_file, const char *name);

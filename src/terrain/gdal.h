@@ -29,6 +29,8 @@
     X(GDALSetSpatialRef)                    \
     X(GDALSetDescription)                   \
     X(GDALGetRasterDataType)                \
+    X(GDALGetBlockSize)                     \
+    X(GDALGetDataTypeSizeBytes)             \
     X(GDALGetDataTypeName)                  \
     X(GDALDataTypeIsComplex)                \
     X(GDALGetRasterColorInterpretation)     \

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "terrain/raster_source.h"
@@ -179,26 +180,101 @@ static us_status read_unit(usi_raster *r, usi_raster_source *s, us_error *err) {
     return US_OK;
 }
 
-us_status usi_source_open(usi_raster *r, usi_raster_source *s, us_error *err) {
+// Formats whose samples are in the file itself, or in one of the same name beside it. What names files and
+// addresses of its own (VRT, and the catalogues and services that GDAL knows) is not opened.
+static const char *const formats[] = {"GTiff",   "AAIGrid", "GRASSASCIIGrid", "ENVI", "EHdr", "HFA",
+                                      "SRTMHGT", "USGSDEM", "DTED",           "GSAG", "GSBG", "GS7BG",
+                                      "PNG",     "JPEG",    "JP2OpenJPEG",    "BMP",  NULL};
+static const char *const geotiff[] = {"GTiff", NULL};
+
+// What GDAL may find beside the file: where it lies and how it is laid out. Not what stands in for its
+// samples
+// (.ovr, .msk) or names files that do (.aux.xml).
+enum { N_BESIDE = 24 };
+typedef struct siblings {
+    char name[N_BESIDE][300];
+    char *list[N_BESIDE + 1];
+} siblings;
+
+static void list_siblings(const char *path, siblings *out) {
+    static const char *const ends[] = {"tfw", "TFW", "tifw", "tiffw", "wld", "prj", "PRJ",
+                                       "hdr", "HDR", "blw",  "bpw",   "pgw", "jgw", "j2w",
+                                       "stx", "clr", "bil",  "img",   "dat", "rrd"};
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
+    const int n_stem = dot ? (int)(dot - base) : (int)strlen(base);
+    int n = 0;
+    snprintf(out->name[n++], sizeof out->name[0], "%s", base);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        snprintf(out->name[n++], sizeof out->name[0], "%.*s.%s", n_stem, base, ends[i]);
+    for (int i = 0; i < n; i++)
+        out->list[i] = out->name[i];
+    out->list[n] = NULL;
+}
+
+// A plain file: GDAL takes other names for addresses on the network and for things inside archives.
+static us_status check_path(const usi_raster_source *s, int64_t *out_size, us_error *err) {
+    us_place place = {.file = s->file};
+    struct stat about;
+    if (stat(s->file, &about) != 0)
+        return us_error_set(err, US_ERR_IO, &place, "check the name; rasters are files, never addresses",
+                            "the file does not exist");
+    if (!S_ISREG(about.st_mode) || strncmp(s->file, "/vsi", 4) == 0)
+        return us_error_set(err, US_ERR_IO, &place, "name a regular file", "it is not a regular file");
+    *out_size = (int64_t)about.st_size;
+    return US_OK;
+}
+
+// A few bytes can claim any number of samples: what they claim must be believable, and so must the blocks
+// that are unpacked as a whole.
+static us_status check_size(const usi_raster *r, const usi_raster_source *s, int64_t size, us_error *err) {
+    enum { MAX_BLOCK = 256 << 20, MIN_SAMPLE = 100 * 1000 * 1000, SAMPLES_PER_BYTE = 1000 };
+    us_place place = {.file = s->file};
+    const usi_gdal *g = r->gdal;
+    const int64_t n = (int64_t)s->n_x * s->n_y, most = MIN_SAMPLE + SAMPLES_PER_BYTE * size;
+    if (n > most)
+        return us_error_set(err, US_ERR_LIMIT, &place, "cut out what is needed: gdal_translate -srcwin",
+                            "%d x %d samples are more than %lld bytes can stand for", (int)s->n_x,
+                            (int)s->n_y, (long long)size);
+    for (int i = 1; i <= g->GDALGetRasterCount(s->chain[0]); i++) {
+        int x = 0, y = 0;
+        GDALRasterBandH band = g->GDALGetRasterBand(s->chain[0], i);
+        g->GDALGetBlockSize(band, &x, &y);
+        int64_t bytes = (int64_t)x * y * g->GDALGetDataTypeSizeBytes(g->GDALGetRasterDataType(band));
+        if (bytes > MAX_BLOCK)
+            return us_error_set(
+                err, US_ERR_LIMIT, &place, "tile it: gdal_translate -co TILED=YES IN.tif OUT.tif",
+                "its blocks of %d x %d samples take %lld MB each", x, y, (long long)(bytes >> 20));
+    }
+    return US_OK;
+}
+
+static us_status open_source(usi_raster *r, usi_raster_source *s, us_error *err) {
     const usi_gdal *g = r->gdal;
     us_place place = {.file = s->file};
-    static const char *const geotiff[] = {"GTiff", NULL};
+    int64_t size = 0;
+    us_status status = check_path(s, &size, err);
+    if (status) return status;
+    siblings beside;
+    list_siblings(s->file, &beside);
     usi_gdal_error error;
     usi_gdal_catch_begin(g, &error);
-    s->chain[0] = g->GDALOpenEx(s->file, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
-                                r->def.is_geotiff ? geotiff : NULL, NULL, NULL);
+    s->chain[0] =
+        g->GDALOpenEx(s->file, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
+                      r->def.is_geotiff ? geotiff : formats, NULL, (const char *const *)beside.list);
     usi_gdal_catch_end(g);
     if (!s->chain[0] || g->GDALGetRasterCount(s->chain[0]) == 0) {
         if (s->chain[0]) g->GDALClose(s->chain[0]);
         s->chain[0] = NULL;
         return us_error_set(
-            err, US_ERR_IO, &place, "give a GeoTIFF, or another raster that gdalinfo can read",
+            err, US_ERR_IO, &place, "give a GeoTIFF; other formats: gdal_translate IN OUT.tif",
             "it cannot be opened as a raster: %s", error.text[0] ? error.text : "there is no band in it");
     }
     s->n_chain = 1;
     s->factor = 1;
     s->n_x = g->GDALGetRasterXSize(s->chain[0]);
     s->n_y = g->GDALGetRasterYSize(s->chain[0]);
+    status = check_size(r, s, size, err);
+    if (status) return status;
     double inverse[6];
     if (g->GDALGetGeoTransform(s->chain[0], s->gt) != CE_None || !usi_geo_inverse(s->gt, inverse))
         return us_error_set(err, US_ERR_VALUE, &place,
@@ -209,11 +285,21 @@ us_status usi_source_open(usi_raster *r, usi_raster_source *s, us_error *err) {
         return us_error_set(err, US_ERR_VALUE, &place, "use a raster of at least 2 x 2",
                             "%d x %d samples span no surface", (int)s->n_x, (int)s->n_y);
     usi_gdal_catch_begin(g, &error);
-    us_status status = read_reference(r, s, err);
+    status = read_reference(r, s, err);
     if (!status && r->type != US_LAYER_COLOUR) status = choose_band(r, s, err);
     if (!status && r->type == US_LAYER_NUMBER) status = read_unit(r, s, err);
     if (!status && s->srs) g->OSRStripVertical(s->srs);
     usi_gdal_catch_end(g);
+    return status;
+}
+
+us_status usi_source_open(usi_raster *r, usi_raster_source *s, us_error *err) {
+    // Around all of it: GDAL reads some tags when it is asked for them, and says then what is wrong with
+    // them.
+    usi_gdal_error error;
+    usi_gdal_catch_begin(r->gdal, &error);
+    us_status status = open_source(r, s, err);
+    usi_gdal_catch_end(r->gdal);
     return status;
 }
 

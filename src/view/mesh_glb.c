@@ -6,18 +6,13 @@
 //
 // Colours of STL, OBJ and DAE files, and those of URDF, mean what a screen shows (sRGB), as everybody writes
 // them; glTF wants them linear.
-#include <assimp/GltfMaterial.h>
-#include <assimp/cimport.h>
-#include <assimp/material.h>
-#include <assimp/mesh.h>
-#include <assimp/postprocess.h>
-#include <assimp/scene.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "spec/mesh_file.h"
 #include "view/view__asset.h"
@@ -26,7 +21,7 @@ enum { IMAGE_LIMIT = 64 * 1024 * 1024 };  // bytes of one texture
 
 // One mesh at one node.
 typedef struct instance {
-    const struct aiMesh *mesh;
+    const usi_mesh_part *mesh;
     usi_placement X;
 } instance;
 
@@ -38,6 +33,7 @@ typedef struct conversion {
     bool is_gltf;
     instance *instances;
     int32_t n_instance, cap_instance;
+    int64_t n_triangle, n_corner_max;
     char (*image_names)[PATH_MAX];  // of each image of the GLB: as the material names it
     int32_t n_name, cap_name;
     usi_glb glb;
@@ -57,18 +53,18 @@ static const char *image_type(const void *bytes, size_t length) {
     return NULL;
 }
 
-// Puts the image of a file into the GLB. -1 when there is none.
+// Puts the image of a file into the GLB. -1 when there is none, or it is not beneath the mesh's own folder.
 static int32_t add_file(conversion *c, const char *path) {
     struct stat about;
-    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size <= 0 ||
-        about.st_size > IMAGE_LIMIT)
-        return -1;
-    FILE *file = fopen(path, "rb");
-    if (!file) return -1;
-    size_t size = (size_t)about.st_size;
-    char *bytes = usi_alloc(&c->allocator, size, 1);
-    const char *type = bytes && fread(bytes, 1, size, file) == size ? image_type(bytes, size) : NULL;
-    fclose(file);
+    int fd = usi_mesh_open_beside(c->shape->mesh, path);
+    if (fd < 0) return -1;
+    bool is_good = fstat(fd, &about) == 0 && about.st_size > 0 && about.st_size <= IMAGE_LIMIT;
+    size_t size = is_good ? (size_t)about.st_size : 0, n = 0;
+    char *bytes = is_good ? usi_alloc(&c->allocator, size, 1) : NULL;
+    for (ssize_t got = 1; bytes && n < size && got > 0; n += got > 0 ? (size_t)got : 0)
+        got = pread(fd, bytes + n, size - n, (off_t)n);
+    close(fd);
+    const char *type = bytes && n == size ? image_type(bytes, size) : NULL;
     int32_t image = type ? usi_glb_add_image(&c->glb, bytes, size, type) : -1;
     usi_release(&c->allocator, bytes, size, 1);
     return image;
@@ -78,14 +74,16 @@ static int32_t add_file(conversion *c, const char *path) {
 // had other directories, just the name.
 static int32_t find_image(conversion *c, const char *name) {
     if (name[0] == '*') {
-        const struct aiScene *scene = c->file.scene;
+        const usi_mesh_answer *a = &c->file.answer;
         char *end = NULL;
         unsigned long i = strtoul(name + 1, &end, 10);
-        if (end == name + 1 || i >= scene->mNumTextures) return -1;
-        const struct aiTexture *texture = scene->mTextures[i];
-        if (texture->mHeight != 0 || texture->mWidth > IMAGE_LIMIT) return -1;  // pixels without a format
-        const char *type = image_type(texture->pcData, texture->mWidth);
-        return type ? usi_glb_add_image(&c->glb, texture->pcData, texture->mWidth, type) : -1;
+        if (end == name + 1 || i >= a->n_texture || a->texture_length[i] > IMAGE_LIMIT) return -1;
+        const uint8_t *at = a->textures;
+        for (unsigned long k = 0; k < i; k++)
+            at += usi_mesh_padded(a->texture_length[k]);
+        size_t length = (size_t)a->texture_length[i];
+        const char *type = image_type(at, length);
+        return type ? usi_glb_add_image(&c->glb, at, length, type) : -1;
     }
     char clean[PATH_MAX], path[2 * PATH_MAX];
     snprintf(clean, sizeof clean, "%s", strncmp(name, "file://", 7) == 0 ? name + 7 : name);
@@ -102,39 +100,27 @@ static int32_t find_image(conversion *c, const char *name) {
 }
 
 // The image of a material's texture, each file once. -1 when there is none.
-static int32_t image_of(conversion *c, const struct aiMaterial *material, enum aiTextureType type) {
-    struct aiString name;
-    if (aiGetMaterialTexture(material, type, 0, &name, NULL, NULL, NULL, NULL, NULL, NULL) !=
-        aiReturn_SUCCESS)
-        return -1;
+static int32_t image_of(conversion *c, const usi_mesh_material *material, usi_mesh_image which) {
+    const char *name = material->image[which];
+    if (!name[0]) return -1;
     for (int32_t i = 0; i < c->n_name; i++) {
-        if (strcmp(c->image_names[i], name.data) == 0) return i;
+        if (strcmp(c->image_names[i], name) == 0) return i;
     }
     if (usi_grow(&c->allocator, (void **)&c->image_names, c->n_name, &c->cap_name, sizeof *c->image_names))
         return -1;
-    int32_t image = find_image(c, name.data);
+    int32_t image = find_image(c, name);
     if (image < 0) return -1;
-    snprintf(c->image_names[c->n_name++], PATH_MAX, "%s", name.data);
+    snprintf(c->image_names[c->n_name++], PATH_MAX, "%s", name);
     return image;
 }
 
 // ---- Materials ----
 
-static float number_of(const struct aiMaterial *material, const char *key, unsigned type, unsigned index,
-                       float otherwise) {
-    ai_real value = 0;
-    unsigned n = 1;
-    if (aiGetMaterialFloatArray(material, key, type, index, &value, &n) != aiReturn_SUCCESS || n < 1 ||
-        !isfinite(value))
-        return otherwise;
-    return (float)value;
-}
+static float number_or(float value, float otherwise) { return isfinite(value) ? value : otherwise; }
 
-static bool colour_of(const struct aiMaterial *material, const char *key, unsigned type, unsigned index,
-                      float out[4]) {
-    struct aiColor4D colour = {1, 1, 1, 1};
-    if (aiGetMaterialColor(material, key, type, index, &colour) != aiReturn_SUCCESS) return false;
-    const float rgba[4] = {(float)colour.r, (float)colour.g, (float)colour.b, (float)colour.a};
+static bool colour_of(const usi_mesh_material *material, usi_mesh_colour which, float out[4]) {
+    const float *rgba = material->rgba[which];
+    if (!material->has_rgba[which]) return false;
     for (int k = 0; k < 4; k++)
         out[k] = !(rgba[k] > 0) ? 0 : rgba[k] > 1 ? 1 : rgba[k];
     return true;
@@ -147,46 +133,37 @@ static void make_linear(float rgb[3]) {
 
 // Whether the file says nothing of colour: Assimp then makes up a material, white for STL, grey for others.
 // glTF files have it behind their own.
-static bool is_made_up(const conversion *c, unsigned index, const struct aiMaterial *material) {
-    if (c->is_gltf) return index + 1 == c->file.scene->mNumMaterials;
-    struct aiString name;
+static bool is_made_up(const conversion *c, unsigned index, const usi_mesh_material *material) {
+    if (c->is_gltf) return index + 1 == c->file.answer.n_material;
     float rgba[4] = {0};
-    if (aiGetMaterialString(material, AI_MATKEY_NAME, &name) != aiReturn_SUCCESS ||
-        strcmp(name.data, AI_DEFAULT_MATERIAL_NAME) != 0)
-        return false;
-    if (aiGetMaterialTextureCount(material, aiTextureType_DIFFUSE) > 0 ||
-        !colour_of(material, AI_MATKEY_COLOR_DIFFUSE, rgba))
+    if (!material->is_default_name || material->image[USI_MESH_DIFFUSE][0] ||
+        !colour_of(material, USI_MESH_RGBA_DIFFUSE, rgba))
         return false;
     bool is_grey = rgba[0] == 0.6f && rgba[1] == 0.6f && rgba[2] == 0.6f;
     return is_grey || usi_mesh_is(c->shape->mesh, "stl");
 }
 
-static void take_gltf_material(conversion *c, const struct aiMaterial *from, usi_glb_material *m) {
-    colour_of(from, AI_MATKEY_BASE_COLOR, m->rgba);
-    m->metallic = number_of(from, AI_MATKEY_METALLIC_FACTOR, 1);
-    m->roughness = number_of(from, AI_MATKEY_ROUGHNESS_FACTOR, 1);
-    m->image = image_of(c, from, aiTextureType_BASE_COLOR);
-    if (m->image < 0) m->image = image_of(c, from, aiTextureType_DIFFUSE);
-    m->normal_image = image_of(c, from, aiTextureType_NORMALS);
-    m->rough_image = image_of(c, from, aiTextureType_UNKNOWN);
-    int two_sided = 0;
-    unsigned n = 1;
-    if (aiGetMaterialIntegerArray(from, AI_MATKEY_TWOSIDED, &two_sided, &n) == aiReturn_SUCCESS)
-        m->is_two_sided = two_sided != 0;
-    struct aiString mode;
-    if (aiGetMaterialString(from, AI_MATKEY_GLTF_ALPHAMODE, &mode) != aiReturn_SUCCESS) return;
-    m->is_blended = strcmp(mode.data, "BLEND") == 0;
-    if (strcmp(mode.data, "MASK") == 0) m->cutoff = number_of(from, AI_MATKEY_GLTF_ALPHACUTOFF, 0.5f);
+static void take_gltf_material(conversion *c, const usi_mesh_material *from, usi_glb_material *m) {
+    colour_of(from, USI_MESH_RGBA_BASE, m->rgba);
+    m->metallic = number_or(from->metallic, 1);
+    m->roughness = number_or(from->roughness, 1);
+    m->image = image_of(c, from, USI_MESH_BASE_COLOUR);
+    if (m->image < 0) m->image = image_of(c, from, USI_MESH_DIFFUSE);
+    m->normal_image = image_of(c, from, USI_MESH_NORMALS);
+    m->rough_image = image_of(c, from, USI_MESH_ROUGHNESS);
+    m->is_two_sided = from->is_two_sided != 0;
+    m->is_blended = from->alpha == USI_MESH_BLEND;
+    if (from->alpha == USI_MESH_MASK) m->cutoff = number_or(from->cutoff, 0.5f);
 }
 
-static void take_phong_material(conversion *c, const struct aiMaterial *from, usi_glb_material *m) {
-    m->image = image_of(c, from, aiTextureType_DIFFUSE);
+static void take_phong_material(conversion *c, const usi_mesh_material *from, usi_glb_material *m) {
+    m->image = image_of(c, from, USI_MESH_DIFFUSE);
     // Beside a texture the colour is either white or an exporter's leftover.
-    if (m->image < 0) colour_of(from, AI_MATKEY_COLOR_DIFFUSE, m->rgba);
+    if (m->image < 0) colour_of(from, USI_MESH_RGBA_DIFFUSE, m->rgba);
     if (m->image >= 0) m->rgba[0] = m->rgba[1] = m->rgba[2] = 1;
     make_linear(m->rgba);
     // Nobody ships a part that cannot be seen, but exporters that mix up opacity and transparency are common.
-    float opacity = number_of(from, AI_MATKEY_OPACITY, 1);
+    float opacity = number_or(from->opacity, 1);
     m->rgba[3] = opacity > 0 && opacity < 1 ? opacity : 1;
     m->is_blended = m->rgba[3] < 1;
 }
@@ -194,8 +171,8 @@ static void take_phong_material(conversion *c, const struct aiMaterial *from, us
 // The material of one part. The shape's own colour counts only where the file has none.
 static int32_t add_material(conversion *c, unsigned index, bool has_vertex_colours) {
     usi_glb_material m = usi_glb_material_default();
-    const struct aiMaterial *from =
-        index < c->file.scene->mNumMaterials ? c->file.scene->mMaterials[index] : NULL;
+    const usi_mesh_answer *a = &c->file.answer;
+    const usi_mesh_material *from = index < a->n_material ? &a->materials[index] : NULL;
     float emissive[4];
     if (!from || is_made_up(c, index, from)) {
         memcpy(m.rgba, c->shape->rgba, sizeof m.rgba);
@@ -204,32 +181,15 @@ static int32_t add_material(conversion *c, unsigned index, bool has_vertex_colou
         m.is_blended = m.rgba[3] < 1;
         return usi_glb_add_material(&c->glb, &m);
     }
-    struct aiString name;
-    bool is_named = aiGetMaterialString(from, AI_MATKEY_NAME, &name) == aiReturn_SUCCESS && name.data[0];
-    snprintf(m.name, sizeof m.name, "%.60s", is_named ? name.data : "file");
+    snprintf(m.name, sizeof m.name, "%.60s", from->name[0] ? from->name : "file");
     if (c->is_gltf) take_gltf_material(c, from, &m);
     if (!c->is_gltf) take_phong_material(c, from, &m);
-    if (colour_of(from, AI_MATKEY_COLOR_EMISSIVE, emissive)) {
+    if (colour_of(from, USI_MESH_RGBA_EMISSIVE, emissive)) {
         memcpy(m.emissive, emissive, sizeof m.emissive);
         if (!c->is_gltf) make_linear(m.emissive);
     }
-    m.emissive_image = image_of(c, from, aiTextureType_EMISSIVE);
+    m.emissive_image = image_of(c, from, USI_MESH_EMISSIVE);
     return usi_glb_add_material(&c->glb, &m);
-}
-
-// Which set of texture coordinates the material's image uses.
-static unsigned uv_channel(const conversion *c, unsigned index) {
-    if (index >= c->file.scene->mNumMaterials) return 0;
-    struct aiString name;
-    unsigned channel = 0;
-    enum aiTextureType type = aiTextureType_DIFFUSE;
-    if (c->is_gltf &&
-        aiGetMaterialTextureCount(c->file.scene->mMaterials[index], aiTextureType_BASE_COLOR) > 0)
-        type = aiTextureType_BASE_COLOR;
-    if (aiGetMaterialTexture(c->file.scene->mMaterials[index], type, 0, &name, NULL, &channel, NULL, NULL,
-                             NULL, NULL) != aiReturn_SUCCESS)
-        return 0;
-    return channel < AI_MAX_NUMBER_OF_TEXTURECOORDS ? channel : 0;
 }
 
 // ---- Triangles ----
@@ -303,8 +263,8 @@ static normal_map normal_map_of(const usi_placement *X) {
     return out;
 }
 
-static void take_normal(const normal_map *map, struct aiVector3D from, float out[3]) {
-    const double *m = map->m, x = (double)from.x, y = (double)from.y, z = (double)from.z;
+static void take_normal(const normal_map *map, const float from[3], float out[3]) {
+    const double *m = map->m, x = (double)from[0], y = (double)from[1], z = (double)from[2];
     const double n[3] = {m[0] * x + m[1] * y + m[2] * z, m[3] * x + m[4] * y + m[5] * z,
                          m[6] * x + m[7] * y + m[8] * z};
     double length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
@@ -314,43 +274,35 @@ static void take_normal(const normal_map *map, struct aiVector3D from, float out
         out[k] = is_good ? (float)(n[k] / length) : k == 2 ? 1.0f : 0.0f;
 }
 
-static us_status take_mesh(conversion *c, const instance *from, unsigned channel, corner_set *set) {
-    const struct aiMesh *mesh = from->mesh;
-    const struct aiVector3D *uv = mesh->mTextureCoords[channel];
-    const struct aiColor4D *colour = mesh->mColors[0];
+static us_status take_mesh(conversion *c, const instance *from, corner_set *set) {
+    const usi_mesh_part *mesh = from->mesh;
     normal_map map = normal_map_of(&from->X);
     us_status status = US_OK;
-    for (unsigned f = 0; f < mesh->mNumFaces && !status; f++) {
-        const struct aiFace *face = &mesh->mFaces[f];
-        if (face->mNumIndices != 3) continue;
-        for (int k = 0; k < 3 && !status; k++) {
-            unsigned i = face->mIndices[map.is_mirror ? 2 - k : k];
-            if (i >= mesh->mNumVertices)
-                return fail(c, US_ERR_MESH, "write it again from the program that made it",
-                            "has a triangle whose vertex does not exist");
-            double p[3];
-            const struct aiVector3D *v = &mesh->mVertices[i];
-            if (!usi_placement_point(&from->X, v->x, v->y, v->z, p))
-                return fail(c, US_ERR_MESH, "write it again from the program that made it",
-                            "has a vertex that is not finite");
-            mesh_corner q = {.position = {(float)p[0], (float)p[1], (float)p[2]},
-                             .normal = {0, 0, 1},
-                             .colour = {1, 1, 1, 1}};
-            if (mesh->mNormals) take_normal(&map, mesh->mNormals[i], q.normal);
-            // Assimp counts v from below, glTF from above.
-            if (uv && isfinite(uv[i].x) && isfinite(uv[i].y)) {
-                q.uv[0] = (float)uv[i].x;
-                q.uv[1] = 1 - (float)uv[i].y;
-            }
-            if (colour) {
-                const float rgba[4] = {(float)colour[i].r, (float)colour[i].g, (float)colour[i].b,
-                                       (float)colour[i].a};
-                for (int n = 0; n < 4; n++)
-                    q.colour[n] = !(rgba[n] > 0) ? 0 : rgba[n] > 1 ? 1 : rgba[n];
-                if (!c->is_gltf) make_linear(q.colour);
-            }
-            status = set_add(set, &c->allocator, &q);
+    for (size_t k = 0; k < 3 * (size_t)mesh->n_triangle && !status; k++) {
+        // The last corner first where the placement mirrors.
+        const size_t i = mesh->corner[map.is_mirror ? k / 3 * 3 + 2 - k % 3 : k];
+        double p[3];
+        const float *v = mesh->position + 3 * i;
+        if (!usi_placement_point(&from->X, v[0], v[1], v[2], p))
+            return fail(c, US_ERR_MESH, "write it again from the program that made it",
+                        "has a vertex that is not finite");
+        mesh_corner q = {
+            .position = {(float)p[0], (float)p[1], (float)p[2]}, .normal = {0, 0, 1}, .colour = {1, 1, 1, 1}};
+        if (mesh->normal) take_normal(&map, mesh->normal + 3 * i, q.normal);
+        // Assimp counts v from below, glTF from above.
+        const float *uv = mesh->uv ? mesh->uv + 2 * i : NULL,
+                    *rgba = mesh->colour ? mesh->colour + 4 * i : NULL;
+        if (uv && isfinite(uv[0]) && isfinite(uv[1])) {
+            q.uv[0] = uv[0];
+            q.uv[1] = 1 - uv[1];
         }
+        if (rgba) {
+            for (int n = 0; n < 4; n++)
+                q.colour[n] = !(rgba[n] > 0) ? 0 : rgba[n] > 1 ? 1 : rgba[n];
+            if (!c->is_gltf) make_linear(q.colour);
+        }
+        status = set_add(set, &c->allocator, &q);
+        if (!status && set->n > c->n_corner_max) status = US_ERR_LIMIT;
     }
     return status;
 }
@@ -390,43 +342,32 @@ static void put_part(usi_glb *glb, const corner_set *set, int32_t material, bool
     usi_glb_add_part(glb, &part);
 }
 
-static size_t count_corners(const struct aiMesh *mesh) {
-    size_t n = 0;
-    for (unsigned f = 0; f < mesh->mNumFaces; f++)
-        n += mesh->mFaces[f].mNumIndices == 3 ? 3 : 0;
-    return n;
-}
-
 // How many numbers the colours of a mesh's vertices need: 4, 3 when all are opaque, none when all are white,
 // as some exporters write them.
-static int colour_width(const struct aiMesh *mesh) {
-    const struct aiColor4D *colour = mesh->mColors[0];
+static int colour_width(const usi_mesh_part *mesh) {
+    const float *rgba = mesh->colour;
     int width = 0;
-    for (unsigned i = 0; i < mesh->mNumVertices && colour && width < 4; i++) {
-        if (!(colour[i].r >= 1 && colour[i].g >= 1 && colour[i].b >= 1)) width = 3;
-        if (!(colour[i].a >= 1)) width = 4;
+    for (size_t i = 0; i < mesh->n_vertex && rgba && width < 4; i++, rgba += 4) {
+        if (!(rgba[0] >= 1 && rgba[1] >= 1 && rgba[2] >= 1)) width = 3;
+        if (!(rgba[3] >= 1)) width = 4;
     }
     return width;
 }
 
 // All triangles of one material.
 static us_status take_material(conversion *c, unsigned index) {
-    unsigned channel = uv_channel(c, index);
     size_t n_index = 0;
     bool has_uv = false;
     int n_colour = 0;
     for (int32_t i = 0; i < c->n_instance; i++) {
-        const struct aiMesh *mesh = c->instances[i].mesh;
-        if (mesh->mMaterialIndex != index) continue;
-        n_index += count_corners(mesh);
-        has_uv |= mesh->mTextureCoords[channel] != NULL;
+        const usi_mesh_part *mesh = c->instances[i].mesh;
+        if (mesh->material != index) continue;
+        n_index += 3 * (size_t)mesh->n_triangle;
+        has_uv |= mesh->uv != NULL;
         int width = colour_width(mesh);
         if (width > n_colour) n_colour = width;
     }
     if (n_index == 0) return US_OK;
-    if (n_index > 3 * (size_t)USI_TRIANGLE_LIMIT)
-        return fail(c, US_ERR_LIMIT, "simplify the mesh, for example in Blender (Decimate)",
-                    "has more than 5 million triangles");
     int32_t material = add_material(c, index, n_colour > 0);
     const usi_glb_material *made = material >= 0 ? &c->glb.materials[material] : NULL;
     // Coordinates without a image are not needed.
@@ -435,16 +376,17 @@ static us_status take_material(conversion *c, unsigned index) {
     corner_set set;
     us_status status = set_init(&set, &c->allocator, n_index);
     for (int32_t i = 0; i < c->n_instance && !status; i++) {
-        if (c->instances[i].mesh->mMaterialIndex == index)
-            status = take_mesh(c, &c->instances[i], channel, &set);
+        if (c->instances[i].mesh->material == index) status = take_mesh(c, &c->instances[i], &set);
     }
     if (!status) put_part(&c->glb, &set, material, has_uv, n_colour);
     set_fini(&set, &c->allocator, n_index);
     return status;
 }
 
-static bool add_instance(void *context, const struct aiMesh *mesh, const usi_placement *X) {
+static bool add_instance(void *context, const usi_mesh_part *mesh, const usi_placement *X) {
     conversion *c = context;
+    c->n_triangle += mesh->n_triangle;
+    if (c->n_triangle > c->file.n_max) return false;
     if (usi_grow(&c->allocator, (void **)&c->instances, c->n_instance, &c->cap_instance,
                  sizeof *c->instances)) {
         c->glb.data.status = US_ERR_MEMORY;
@@ -455,12 +397,14 @@ static bool add_instance(void *context, const struct aiMesh *mesh, const usi_pla
 }
 
 static us_status convert(conversion *c, char **out_bytes, size_t *out_length) {
-    if (!usi_mesh_walk(&c->file, add_instance, c))
+    usi_mesh_walk(&c->file, add_instance, c);
+    if (c->n_triangle > c->file.n_max)
         return fail(c, US_ERR_LIMIT, "simplify the mesh, for example in Blender (Decimate)",
-                    "nests its nodes too deeply");
+                    "has more triangles than a file of its size may have");
+    c->n_corner_max = 3 * c->file.n_max / 2;
     // The made-up material of a glTF file stands behind the last one.
     us_status status = c->glb.data.status;
-    for (unsigned m = 0; m < c->file.scene->mNumMaterials && !status; m++)
+    for (unsigned m = 0; m < c->file.answer.n_material && !status; m++)
         status = take_material(c, m);
     if (!status && c->glb.n_part == 0 && !c->glb.data.status)
         return fail(c, US_ERR_MESH, "export faces, not only points, edges or curves", "has no triangles");
@@ -482,10 +426,8 @@ us_status usi_mesh_glb(const us_shape_def *shape, const us_allocator *allocator,
     conversion c = {.r = &reader, .allocator = *allocator, .shape = shape};
     c.is_gltf = usi_mesh_is(shape->mesh, "gltf") || usi_mesh_is(shape->mesh, "glb");
     usi_glb_init(&c.glb, allocator);
-    // The normals of STL files are flat or missing, and each triangle stands alone in them.
-    uint32_t steps = aiProcess_GenSmoothNormals;
-    if (usi_mesh_is(shape->mesh, "stl")) steps |= aiProcess_ForceGenNormals;
-    us_status status = usi_mesh_open(&reader, NULL, shape, steps, &c.file);
+    us_status status =
+        usi_mesh_open(&reader, NULL, shape, c.is_gltf ? USI_MESH_LOOKS_GLTF : USI_MESH_LOOKS_PHONG, &c.file);
     if (!status) status = convert(&c, out_bytes, out_length);
     usi_mesh_close(&c.file);
     usi_glb_fini(&c.glb);

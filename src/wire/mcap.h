@@ -48,7 +48,7 @@ enum {
     USI_MCAP_MESSAGE_HEAD = 22,              // of the contents: channel, sequence, two times
     USI_MCAP_FOOTER_SIZE = 20,               // of the contents
     USI_MCAP_END_SIZE = 9 + 20 + 8,          // footer and magic
-    USI_MCAP_MAX_CHUNK = 512 * 1024 * 1024,  // bytes before compression: what claims more is refused
+    USI_MCAP_MAX_CHUNK = 256 * 1024 * 1024,  // bytes before compression: what claims more is refused
     USI_MCAP_MAX_MESSAGE =
         USI_MCAP_MAX_CHUNK / 2 - 4096  // bytes; leaves room for a chunk that was nearly full before it
 };
@@ -207,12 +207,14 @@ bool usi_mcap_read_statistics(usi_mcap_bytes contents, usi_mcap_statistics *out)
 bool usi_mcap_next_count(usi_mcap_bytes *map, uint16_t *out_channel, uint64_t *out_count);
 
 typedef struct usi_mcap_end {
-    size_t data_end;      // of the data section, and start of the summary
-    size_t summary_end;   // of the summary's records; equal to data_end when there is no summary
-    bool is_summary_bad;  // its CRC is wrong
+    size_t data_end;     // of the data section, and start of the summary
+    size_t summary_end;  // of the summary's records; equal to data_end when there is no summary
+    uint32_t
+        crc;  // of all bytes from data_end to the CRC itself, which stands before the last magic; 0: none
 } usi_mcap_end;
-// Looks at the end of a whole file. false: there is no footer, or it cannot be right.
-bool usi_mcap_read_end(usi_mcap_bytes file, usi_mcap_end *out);
+// Looks at the last USI_MCAP_END_SIZE bytes of a file of `length` bytes. false: there is no footer, or it
+// cannot be right.
+bool usi_mcap_read_end(usi_mcap_bytes tail, uint64_t length, usi_mcap_end *out);
 
 // Opens chunks. Keeps one buffer, which grows to the largest chunk.
 typedef struct usi_mcap_decoder {

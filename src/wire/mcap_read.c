@@ -174,26 +174,23 @@ bool usi_mcap_read_statistics(usi_mcap_bytes contents, usi_mcap_statistics *out)
     return !r.is_short;
 }
 
-bool usi_mcap_read_end(usi_mcap_bytes file, usi_mcap_end *out) {
-    if (file.length < USI_MCAP_MAGIC_SIZE + USI_MCAP_END_SIZE) return false;
-    size_t at = file.length - USI_MCAP_END_SIZE;
+bool usi_mcap_read_end(usi_mcap_bytes tail, uint64_t length, usi_mcap_end *out) {
+    if (tail.length != USI_MCAP_END_SIZE || length < USI_MCAP_MAGIC_SIZE + USI_MCAP_END_SIZE) return false;
+    const uint64_t at = length - USI_MCAP_END_SIZE;
     usi_mcap_record footer;
-    if (memcmp(file.at + file.length - USI_MCAP_MAGIC_SIZE, usi_mcap_magic, USI_MCAP_MAGIC_SIZE) != 0)
+    if (memcmp(tail.at + tail.length - USI_MCAP_MAGIC_SIZE, usi_mcap_magic, USI_MCAP_MAGIC_SIZE) != 0)
         return false;
-    if (!usi_mcap_read_record(file, at, &footer) || footer.op != USI_MCAP_FOOTER ||
+    if (!usi_mcap_read_record(tail, 0, &footer) || footer.op != USI_MCAP_FOOTER ||
         footer.contents.length != USI_MCAP_FOOTER_SIZE)
         return false;
     reader r = read_from(footer.contents);
     uint64_t summary = take_8(&r), offsets = take_8(&r);
-    uint32_t crc = take_4(&r);
+    out->crc = take_4(&r);
     if (summary == 0) summary = offsets ? offsets : at;
     if (offsets == 0) offsets = at;
     if (summary < USI_MCAP_MAGIC_SIZE || summary > offsets || offsets > at) return false;
     out->data_end = (size_t)summary;
     out->summary_end = (size_t)offsets;
-    // All bytes from the summary's first to the last before the CRC itself.
-    out->is_summary_bad = crc && crc != usi_crc32(0, file.at + summary,
-                                                  file.length - USI_MCAP_MAGIC_SIZE - 4 - (size_t)summary);
     return true;
 }
 
@@ -255,7 +252,7 @@ us_status usi_mcap_decode_chunk(usi_mcap_decoder *d, const usi_mcap_chunk *chunk
         return US_ERR_LIMIT;
     }
     if (chunk->size > USI_MCAP_MAX_CHUNK) {
-        *why = "it claims to hold more than 512 MiB";
+        *why = "it claims to hold more than 256 MiB";
         return US_ERR_LIMIT;
     }
     if (chunk->size > max_size) {
@@ -266,10 +263,11 @@ us_status usi_mcap_decode_chunk(usi_mcap_decoder *d, const usi_mcap_chunk *chunk
     us_status status = US_OK;
     if (is_lz4 || is_zstd) {
         if (size > d->cap) {
-            uint8_t *buffer = usi_alloc(&d->allocator, size, 16);
-            if (!buffer) return US_ERR_MEMORY;
+            // The old one first: two of them would be twice the memory.
             usi_release(&d->allocator, d->buffer, d->cap, 16);
-            d->buffer = buffer;
+            d->cap = 0;
+            d->buffer = usi_alloc(&d->allocator, size, 16);
+            if (!d->buffer) return US_ERR_MEMORY;
             d->cap = size;
         }
         // An empty chunk needs no room, but the decompressors want a place.

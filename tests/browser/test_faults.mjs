@@ -89,7 +89,7 @@ await test(
     ['a recording of it runs again bit for bit', async () => {
       await command(page, 'record off')
       check(existsSync(FILE), `${FILE} is not there`)
-      const replay = spawnSync(process.env.US_PROGRAM, ['replay', FILE, '--verify'], { encoding: 'utf8', timeout: 60000 })
+      const replay = spawnSync(process.env.US_PROGRAM, ['replay', FILE, '--verify', '--trust'], { encoding: 'utf8', timeout: 60000 })
       check(replay.status === 0, `replay --verify: ${replay.status}\n${replay.stdout}${replay.stderr}`)
     }],
     ['the console has no error', async () => {

@@ -77,7 +77,7 @@ await test(
       await id('record-stop').click()
       await until(() => app(page, () => window.understudy.app.status?.recording === null), 'it ends')
       check(existsSync(FILE), `${FILE} is not there`)
-      const replay = spawnSync(process.env.US_PROGRAM, ['replay', FILE, '--verify'], { encoding: 'utf8', timeout: 60000 })
+      const replay = spawnSync(process.env.US_PROGRAM, ['replay', FILE, '--verify', '--trust'], { encoding: 'utf8', timeout: 60000 })
       check(replay.status === 0, `replay --verify: ${replay.status}\n${replay.stdout}${replay.stderr}`)
       console.log(`        ${replay.stdout.trim().split('\n').pop()}`)
     }],

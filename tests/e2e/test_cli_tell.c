@@ -165,8 +165,8 @@ static void a_run_that_was_told_verifies(void **state) {
     assert_has(err, "wrote told.mcap");
     assert_has(err, "wrote told-2.mcap");
     free(err);
-    assert_code(run("replay told.mcap --verify"), 0);
-    assert_code(run("replay told-2.mcap --verify"), 0);
+    assert_code(run("replay told.mcap --verify --trust"), 0);
+    assert_code(run("replay told-2.mcap --verify --trust"), 0);
 }
 
 static void columns_of_what_is_gone_are_nan_and_told_once(void **state) {

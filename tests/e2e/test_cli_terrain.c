@@ -187,6 +187,49 @@ static void a_small_raster_is_the_ground_of_a_scene(void **state) {
     assert_has(e.err, "does not exist");
 }
 
+static void rasters_are_files_and_lead_nowhere(void **state) {
+    (void)state;
+    write_text("secret.asc", "ncols 3\nnrows 3\nxllcorner 0\nyllcorner 0\ncellsize 1\n1 2 3\n4 5 6\n7 8 9\n");
+    assert_code(run("terrain info secret.asc --metric"), 0);
+    static const char vrt[] =
+        "<VRTDataset rasterXSize=\"3\" rasterYSize=\"3\"><GeoTransform>0,1,0,0,0,-1</GeoTransform>"
+        "<VRTRasterBand dataType=\"Float32\" band=\"1\"><SimpleSource><SourceFilename relativeToVRT=\"1\">"
+        "secret.asc</SourceFilename><SourceBand>1</SourceBand></SimpleSource></VRTRasterBand></VRTDataset>\n";
+    write_text("lead.tif", vrt);
+    write_text("lead.vrt", vrt);
+    static const char *const refused[] = {"lead.tif",
+                                          "lead.vrt",
+                                          "/vsicurl/http://127.0.0.1:9/x.tif",
+                                          "/vsistdin/",
+                                          "/vsigzip/secret.asc",
+                                          "GTIFF_DIR:1:secret.asc",
+                                          "AAIGRID:secret.asc",
+                                          "/dev/zero"};
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        outcome a = run("terrain import %s --metric -o led", refused[i]);
+        assert_int_equal(a.code, 2);
+        assert_has(a.err, refused[i]);
+        assert_has(a.err, "remedy:");
+        assert_int_not_equal(access("led", F_OK), 0);
+    }
+    // What lies beside a file and stands in for its samples is left alone.
+    assert_int_equal(system("rm -rf plain beside secret.asc.*"), 0);
+    outcome plain = run("terrain import secret.asc --metric -o plain");
+    assert_code(plain, 0);
+    char hash[64] = "";
+    const char *at = strstr(plain.out, "hash");
+    assert_non_null(at);
+    snprintf(hash, sizeof hash, "%s", at);  // the texts go with the next run
+    write_text("secret.asc.ovr", vrt);
+    write_text(
+        "secret.asc.aux.xml",
+        "<PAMDataset><Metadata domain=\"OVERVIEWS\"><MDI key=\"OVERVIEW_FILE\">lead.vrt</MDI></Metadata>"
+        "<PAMRasterBand band=\"1\"><NoDataValue>5</NoDataValue></PAMRasterBand></PAMDataset>\n");
+    outcome beside = run("terrain import secret.asc --metric -o beside");
+    assert_code(beside, 0);
+    assert_has(beside.out, hash);
+}
+
 static void what_is_wrong_is_said_once_and_by_us_alone(void **state) {
     (void)state;
     write_text("words.tif", "these are words\n");
@@ -359,6 +402,7 @@ int main(void) {
         cmocka_unit_test(rasters_of_three_worlds_are_imported_as_gdalinfo_says_they_are),
         cmocka_unit_test(a_photograph_is_no_ground_until_a_band_is_named),
         cmocka_unit_test(a_small_raster_is_the_ground_of_a_scene),
+        cmocka_unit_test(rasters_are_files_and_lead_nowhere),
         cmocka_unit_test(what_is_wrong_is_said_once_and_by_us_alone),
         cmocka_unit_test(ruts_are_written_as_a_raster_and_read_again),
         cmocka_unit_test(a_rut_lies_where_it_is_on_its_world),

@@ -1,6 +1,9 @@
 // understudy replay --verify: a run proves to be the same bit by bit, or the first tick that is not is named.
 #include "test_network_support.h"
 
+#include <limits.h>
+#include <sys/stat.h>
+
 #include "understudy/record.h"
 
 static void verify_proves_a_run_that_was_driven(void **state) {
@@ -13,7 +16,7 @@ static void verify_proves_a_run_that_was_driven(void **state) {
     if (a.code == 3) a = run("drive k10 --v 0.5 --w 0.3 --time 1");
     assert_code(a, 0);
     end(pid);
-    outcome b = run("replay driven.mcap --verify");
+    outcome b = run("replay driven.mcap --verify --trust");
     assert_code(b, 0);
     long long n_tick = 0, n_command = 0;
     // NOLINTNEXTLINE(cert-err34-c): the count of what was read is all that is asked for
@@ -35,7 +38,7 @@ static void verify_proves_a_run_with_faults(void **state) {
         assert_code(a, 0);
     }
     end(pid);
-    outcome b = run("replay faults.mcap --verify");
+    outcome b = run("replay faults.mcap --verify --trust");
     assert_code(b, 0);
     assert_has(b.out, "same: ");
     assert_has(b.out, " 4 commands");
@@ -47,10 +50,10 @@ static void verify_refuses_another_model(void **state) {
                     "--record short.mcap",
                     scene),
                 0);
-    outcome a = run("replay short.mcap --verify");
+    outcome a = run("replay short.mcap --verify --trust");
     assert_code(a, 0);
     assert_has(a.out, "same: 200 ticks, 0 commands");
-    outcome b = run("replay short.mcap --verify --set speed=0.4");
+    outcome b = run("replay short.mcap --verify --trust --set speed=0.4");
     assert_int_equal(b.code, 2);
     assert_has(b.err, "parameters (--set)");
     write_text("other.xml", pendulum_scene);
@@ -64,11 +67,13 @@ static void verify_refuses_another_model(void **state) {
     snprintf(changed, sizeof changed, "%.*smass=\"2\"%s", (int)(mass - pendulum_scene), pendulum_scene,
              mass + strlen("mass=\"1\""));
     write_text("recorded.xml", changed);
-    outcome d = run("replay pendulum.mcap --verify");
+    outcome d = run("replay pendulum.mcap --verify --trust");
     assert_int_equal(d.code, 2);
     assert_has(d.err, "differs from line 5 on");
-    write_text("recorded.xml", pendulum_scene);
+    // The text inside the recording is as it was.
     assert_code(run("replay pendulum.mcap --verify"), 0);
+    write_text("recorded.xml", pendulum_scene);
+    assert_code(run("replay pendulum.mcap --verify --trust"), 0);
 }
 
 // The recording again, with another hash at one tick.
@@ -117,11 +122,131 @@ static void verify_names_the_first_tick_that_differs(void **state) {
         run("run %s --headless --offline --set motor_port=0 --time 0.2 --rate max --record good.mcap", scene),
         0);
     copy_with_wrong_hash("good.mcap", "wrong.mcap", 123);
-    assert_code(run("replay good.mcap --verify"), 0);
-    outcome a = run("replay wrong.mcap --verify");
+    assert_code(run("replay good.mcap --verify --trust"), 0);
+    outcome a = run("replay wrong.mcap --verify --trust");
     assert_int_equal(a.code, 3);
     assert_has(a.out, "different: tick 123 ");
     assert_has(a.err, "remedy:");
+}
+
+// A library whose code runs when it is loaded leaves a file behind.
+static void build_plugin(void) {
+    write_text("trap.c",
+               "#include <stdio.h>\n"
+               "__attribute__((constructor)) static void spring(void) { FILE *f = fopen(\"sprung\", \"w\"); "
+               "if (f) fclose(f); }\n");
+    assert_int_equal(system("cc -shared -fPIC -o trap.so trap.c"), 0);
+}
+
+// A recording with this scene inside it, of which all else is that of another one.
+static void copy_with_scene(const char *from, const char *to, const char *path, const char *text,
+                            const char *search, const char *parameters) {
+    static const char *const keys[] = {"version", "scene", "base", "parameters", "search", "seed", "model"};
+    us_error err = {0};
+    us_recording *in = NULL;
+    us_recorder *out = NULL;
+    us_recorder_def def = us_recorder_def_default();
+    def.path = to;
+    expect_ok(us_recording_open(from, NULL, &in, &err), &err);
+    expect_ok(us_recorder_open(&def, &out, &err), &err);
+    const char *values[] = {"0", path, "", parameters, search, "0", "0123456789abcdef"};
+    assert_int_equal(us_recorder_set_metadata(out, "understudy", 7, keys, values), US_OK);
+    size_t length;
+    const void *state = us_recording_find_attachment(in, "state", &length);
+    assert_int_equal(us_recorder_attach(out, "state", "application/octet-stream", state, length), US_OK);
+    if (text)
+        assert_int_equal(us_recorder_attach(out, "scene", "application/xml", text, strlen(text)), US_OK);
+    expect_ok(us_recorder_close(out, &err), &err);
+    us_recording_close(in);
+}
+
+static void nothing_that_a_recording_names_is_loaded(void **state) {
+    (void)state;
+    build_plugin();
+    remove("sprung");
+    write_text("own.xml", pendulum_scene);
+    assert_code(run("run own.xml --headless --offline --time 0.05 --rate max --record own.mcap"), 0);
+    char trap[PATH_MAX], text[2 * PATH_MAX], secret[PATH_MAX];
+    assert_non_null(realpath("trap.so", trap));
+    assert_non_null(realpath("own.xml", secret));
+    static const char *const scenes[] = {
+        "<scene name='a' version='1'><plugin file='%s'/><world/></scene>",
+        "<scene name='a' version='1'><include file='%s'/><world/></scene>",
+        "<scene name='a' version='1'><world/><robot name='r' file='%s'/></scene>",
+        "<scene name='a' version='1'><world><shape type='mesh' file='%s'/></world></scene>",
+        "<scene name='a' version='1'><world><shape type='mesh' file='file://%s'/></world></scene>",
+        "<scene name='a' version='1'><world><shape type='convex' file='%s'/></world></scene>",
+        "<scene name='a' version='1'><world><shape type='height-field' nx='2' ny='2' dx='1' dy='1' "
+        "file='%s'/></world></scene>",
+        "<scene name='a' version='1'><world><shape type='height-field' file='%s.tif'/></world></scene>",
+        "<scene name='a' version='1'><world><shape type='height-field' file='%s/'/></world></scene>",
+        "<robot name='r'><link name='l'><visual><geometry><mesh filename='%s'/></geometry></visual></link>"
+        "</robot>",
+    };
+    for (size_t i = 0; i < sizeof scenes / sizeof scenes[0]; i++) {
+        // NOLINTNEXTLINE(clang-diagnostic-format-nonliteral)
+        snprintf(text, sizeof text, scenes[i], i == 0 ? trap : secret);
+        copy_with_scene("own.mcap", "strange.mcap", secret, text, "", "");
+        outcome a = run("replay strange.mcap --verify");
+        assert_int_equal(a.code, 2);
+        assert_has(a.err, "what was recorded wants to load the ");
+        assert_has(a.err, i == 0 ? trap : secret);
+        assert_has(a.err, "--trust");
+        assert_int_not_equal(access("sprung", F_OK), 0);
+    }
+    // The scene's file itself, when its text is not inside.
+    copy_with_scene("own.mcap", "strange.mcap", secret, NULL, "", "");
+    outcome b = run("replay strange.mcap --verify");
+    assert_int_equal(b.code, 2);
+    assert_has(b.err, secret);
+    assert_has(b.err, "--trust");
+    // With the word of the user it is loaded: the trap springs, so that the test can tell.
+    snprintf(text, sizeof text, scenes[0], trap);
+    write_text("plugged.xml", text);
+    copy_with_scene("own.mcap", "strange.mcap", "plugged.xml", text, "", "");
+    assert_int_equal(run("replay strange.mcap --verify --trust").code, 2);
+    assert_int_equal(access("sprung", F_OK), 0);
+}
+
+static void a_recording_cannot_choose_files_for_my_own_scene(void **state) {
+    (void)state;
+    write_text(
+        "chosen.xml",
+        "<scene name='a' version='1'><parameter name='part' value='none.xml'/><include file='${part}'/>"
+        "<world/></scene>");
+    write_text("base.xml", pendulum_scene);
+    assert_code(run("run base.xml --headless --offline --time 0.05 --rate max --record base.mcap"), 0);
+    copy_with_scene("base.mcap", "steered.mcap", "chosen.xml", "", "/etc", "part=/etc/passwd");
+    outcome a = run("replay steered.mcap --verify --scene chosen.xml");
+    assert_int_equal(a.code, 2);
+    assert_has(a.err, "sets a parameter to a path: part=/etc/passwd");
+    assert_has(a.err, "not searched for meshes: /etc");
+    outcome b = run("replay steered.mcap --verify --scene chosen.xml --set part=/etc/passwd");
+    assert_int_equal(b.code, 2);
+    assert_has(b.err, "/etc/passwd");
+    assert_int_equal(run("replay steered.mcap --trust").code, 2);
+}
+
+static void a_recording_that_is_lost_ends_with_an_error(void **state) {
+    (void)state;
+    use_domain(quiet_domain());
+    pid_t pid = start("losing", "run %s --headless --offline --set motor_port=0 --record losing.mcap", scene);
+    // Until something is in it.
+    struct stat about = {0};
+    WAIT_FOR(stat("losing.mcap", &about) == 0 && about.st_size > 100000);
+    assert_int_equal(remove("losing.mcap"), 0);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    assert_int_equal(wait_for_end(pid), 4);
+    // A file that may not become larger, from the start or in the middle.
+    write_text("limited.sh", "ulimit -f 100; exec \"$@\"\n");
+    char command[PATH_MAX * 3];
+    snprintf(command, sizeof command,
+             "bash limited.sh %s run %s --headless --offline --set motor_port=0 --time 5 --rate max --record "
+             "limited.mcap >limited.out 2>limited.err",
+             US_PROGRAM, scene);
+    const int status = system(command);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 4);
 }
 
 static void compare_names_the_numbers_that_differ(void **state) {
@@ -156,6 +281,9 @@ int main(void) {
         cmocka_unit_test_setup(verify_proves_a_run_with_faults, use_own_domain),
         cmocka_unit_test_setup(verify_refuses_another_model, use_own_domain),
         cmocka_unit_test_setup(verify_names_the_first_tick_that_differs, use_own_domain),
+        cmocka_unit_test_setup(nothing_that_a_recording_names_is_loaded, use_own_domain),
+        cmocka_unit_test_setup(a_recording_cannot_choose_files_for_my_own_scene, use_own_domain),
+        cmocka_unit_test_setup(a_recording_that_is_lost_ends_with_an_error, use_own_domain),
         cmocka_unit_test_setup(compare_names_the_numbers_that_differ, use_own_domain),
     };
     return cmocka_run_group_tests(tests, start_alone, kill_the_rest);

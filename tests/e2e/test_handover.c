@@ -46,7 +46,7 @@ static void the_hardware_hands_over_to_the_proxy_without_a_jump(void **state) {
     assert_true(wall[ROUNDS / 2] < 3 * STEP);
     close_theatre(t);
     // What the proxy took over is part of its recording.
-    outcome verified = run("replay --verify run.mcap");
+    outcome verified = run("replay --verify --trust run.mcap");
     assert_code(verified, 0);
 }
 

@@ -477,7 +477,7 @@ static void bad_files_are_refused_with_the_file_and_a_remedy(void **state) {
     (void)state;
     const char *file = "nowhere.tif";
     us_raster_def def = one(&file);
-    assert_refused(&def, US_ERR_IO, "cannot be opened", "GeoTIFF");
+    assert_refused(&def, US_ERR_IO, "does not exist", "check the name");
     file = "words.tif";
     FILE *words = fopen(file, "w");
     assert_non_null(words);

@@ -396,6 +396,69 @@ static void a_disk_that_becomes_full_is_told_to_every_caller(void **state) {
     remove(path);
 }
 
+static void delete (const char *path) { assert_int_equal(remove(path), 0); }
+static void shorten(const char *path) { assert_int_equal(truncate(path, 100), 0); }
+
+static void a_file_that_is_lost_while_it_is_written_is_told(void **state) {
+    (void)state;
+    static const char path[] = "lost.mcap";
+    const struct {
+        void (*lose)(const char *path);
+        const char *what;
+    } cases[] = {{delete, "deleted"}, {shorten, "shortened"}};
+    for (int k = 0; k < 2; k++) {
+        us_recorder_def def = us_recorder_def_default();
+        def.path = path;
+        def.chunk_size = 50000;
+        us_recorder *r = open_recorder(&def);
+        int32_t channel = us_recorder_add_channel(r, "/a", type_of("nav_msgs/msg/Odometry"), NULL);
+        uint8_t bytes[MAX_LENGTH];
+        for (uint32_t n = 0; n < 200; n++)
+            assert_int_equal(us_recorder_write(r, channel, n, n, bytes, make_message(4, n, bytes)), US_OK);
+        // Until it is in the file.
+        while (us_recorder_get_info(r).n_chunk == 0)
+            usleep(1000);
+        cases[k].lose(path);
+        us_error err = {0};
+        assert_int_equal(us_recorder_close(r, &err), US_ERR_IO);
+        assert_non_null(strstr(err.message, cases[k].what));
+        assert_string_equal(err.file, path);
+        assert_true(err.remedy[0] != 0);
+    }
+    remove(path);
+}
+
+static void a_file_that_is_shortened_while_it_is_read_is_told(void **state) {
+    (void)state;
+    static const char path[] = "shrinking.mcap";
+    us_recorder_def def = us_recorder_def_default();
+    def.path = path;
+    def.compression = US_COMPRESSION_NONE;
+    def.chunk_size = 100000;
+    us_recorder *r = open_recorder(&def);
+    int32_t channel = us_recorder_add_channel(r, "/a", type_of("nav_msgs/msg/Odometry"), NULL);
+    uint8_t bytes[MAX_LENGTH];
+    enum { N = 6000 };
+    for (uint32_t n = 0; n < N; n++)
+        assert_int_equal(us_recorder_write(r, channel, n, n, bytes, make_message(4, n, bytes)), US_OK);
+    close_recorder(r);
+    us_recording *recording = open_recording(path);
+    us_recorded m;
+    bool has = true;
+    uint32_t n_read = 0;
+    us_error err = {0};
+    assert_int_equal(us_recording_next(recording, &m, &has, &err), US_OK);
+    assert_int_equal(truncate(path, 5000), 0);
+    us_status status = US_OK;
+    while (has && !(status = us_recording_next(recording, &m, &has, &err)))
+        n_read++;
+    assert_int_equal(status, US_ERR_IO);
+    assert_true(n_read < N - 1);
+    assert_non_null(strstr(err.message, "shorter"));
+    us_recording_close(recording);
+    remove(path);
+}
+
 static void wrong_definitions_and_arguments_are_refused(void **state) {
     (void)state;
     us_recorder *r = NULL;
@@ -547,6 +610,8 @@ int main(void) {
         cmocka_unit_test(a_killed_recorder_leaves_a_file_that_reads),
         cmocka_unit_test(a_full_disk_is_told_at_once),
         cmocka_unit_test(a_disk_that_becomes_full_is_told_to_every_caller),
+        cmocka_unit_test(a_file_that_is_lost_while_it_is_written_is_told),
+        cmocka_unit_test(a_file_that_is_shortened_while_it_is_read_is_told),
         cmocka_unit_test(wrong_definitions_and_arguments_are_refused),
         cmocka_unit_test(running_out_of_memory_anywhere_is_told_and_nothing_leaks),
         cmocka_unit_test(messages_cost_no_allocation),

@@ -94,6 +94,7 @@ static void a_rotation_of_no_length(target *t) {
         t->sim->now.q[t->r->model->base_q + i] = 0;
 }
 static void a_negative_tick(target *t) { t->sim->now.tick[0] = INT64_MIN; }
+static void a_tick_in_ten_thousand_years(target *t) { t->sim->now.tick[0] = INT64_C(315000000000000); }
 static void a_drive_of_double_strength(target *t) { t->sim->now.drive_strength[0] = 2; }
 static void a_battery_with_more_than_it_holds(target *t) { t->sim->now.battery_energy[0] = 1e9; }
 static void a_sensor_that_is_no_number(target *t) { t->sim->now.encoder[0].drift = NAN; }
@@ -130,6 +131,7 @@ static const struct {
     LIE(a_place_beyond_the_world),
     LIE(a_rotation_of_no_length),
     LIE(a_negative_tick),
+    LIE(a_tick_in_ten_thousand_years),
     LIE(a_drive_of_double_strength),
     LIE(a_battery_with_more_than_it_holds),
     LIE(a_sensor_that_is_no_number),
