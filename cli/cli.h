@@ -83,6 +83,8 @@ bool cli_is_terminal(FILE *stream);
 bool cli_is_fancy(FILE *stream);
 // An error on standard error, in the form of us_error_format.
 void cli_print_error(const us_error *err);
+// 3 where memory ran out, otherwise 2: what a command ends with that could not take its input.
+int cli_input_code(const us_error *err);
 // Makes an error of a message and a remedy (may be NULL), prints it and returns `code`.
 int cli_fail(int code, const char *element, const char *remedy, const char *format, ...) US_PRINTF(4, 5);
 // A warning of the program itself, on standard error.

@@ -84,7 +84,7 @@ int cli_load_spec(const cli_load *load, us_base fallback, cli_world *world) {
     }
     if (status) {
         cli_print_error(&world->error);
-        return CLI_BAD_INPUT;
+        return cli_input_code(&world->error);
     }
     // A lone robot file makes one group without a name; a scene names its groups.
     const us_group_def *group = us_spec_view_group(world->spec, 0);
@@ -101,7 +101,7 @@ int cli_compile(cli_world *world) {
     if (us_model_compile(world->spec, NULL, &world->model, &world->error) != US_OK) {
         cli_print_warnings(stderr, world->spec);
         cli_print_error(&world->error);
-        return CLI_BAD_INPUT;
+        return cli_input_code(&world->error);
     }
     return CLI_GO_ON;
 }
@@ -110,7 +110,7 @@ int cli_create_sim(cli_world *world, const us_sim_def *def) {
     if (us_sim_create(world->model, def, &world->sim, &world->error) != US_OK) {
         cli_print_warnings(stderr, world->spec);
         cli_print_error(&world->error);
-        return CLI_BAD_INPUT;
+        return cli_input_code(&world->error);
     }
     return CLI_GO_ON;
 }

@@ -31,7 +31,16 @@ static void print_message(FILE *stream, const char *word, const char *colour, co
             text, times, line_end ? line_end : "");
 }
 
+int cli_input_code(const us_error *err) {
+    return err->code == US_ERR_MEMORY ? CLI_RUN_FAILED : CLI_BAD_INPUT;
+}
+
 void cli_print_error(const us_error *err) {
+    us_error with = *err;
+    if (err->code == US_ERR_MEMORY && !err->remedy[0]) {
+        snprintf(with.remedy, sizeof with.remedy, "free memory, or raise its limit (ulimit -v)");
+        err = &with;
+    }
     fflush(stdout);
     print_message(stderr, "error", "\033[1;31m", err, 1);
 }

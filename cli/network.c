@@ -44,7 +44,7 @@ int cli_network_create(cli_network *network, us_spec *spec, const cli_load *load
     if (!status) return CLI_GO_ON;
     cli_print_warnings(stderr, spec);
     cli_print_error(&err);
-    return CLI_BAD_INPUT;
+    return cli_input_code(&err);
 }
 
 static us_status open_bus(cli_network *network, us_error *err) {
