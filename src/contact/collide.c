@@ -8,6 +8,9 @@
 // points. Where something round rolls, points that stay behind push it on: a wheel of radius r with its
 // points turned back by an angle a goes as down a slope of a / 2.
 static const double SAME_PLACE = 20e-6, SAME_ANGLE = 1e-4, SAME_ANGLE_ROUND = 1e-7;
+// The same for pairs with as many points as there may be: others were left out, and what rocks may come down
+// on one of them.
+static const double SAME_PLACE_FULL = 1e-7, SAME_ANGLE_FULL = 1e-7;
 // A point without a partner of the same feature takes over from one this near, m; more where things move
 // fast.
 static const double SAME_POINT = 2e-3;
@@ -19,9 +22,9 @@ static us_pose relative(usi_collision_body *A, usi_collision_body *B) {
     return (us_pose){us_quat_mul(us_quat_conj(A->X_WN.q), B->X_WN.q), usi_to_local(A, B->p - A->p)};
 }
 
-static inline bool is_same_place(const us_pose *a, const us_pose *b, double same_angle) {
+static inline bool is_same_place(const us_pose *a, const us_pose *b, double same_place, double same_angle) {
     us_vec3 d = us_vec3_sub(a->p, b->p);
-    if (us_vec3_dot(d, d) > SAME_PLACE * SAME_PLACE) return false;
+    if (us_vec3_dot(d, d) > same_place * same_place) return false;
     // Half the angle, for small ones. Where a quaternion has changed its sign the points are found anew,
     // which is never wrong.
     usi_v4 r = *(const usi_v4_unaligned *)&a->q - *(const usi_v4_unaligned *)&b->q;
@@ -201,14 +204,15 @@ static bool is_held_back(usi_contacts *c, const usi_contact_state *now, usi_touc
     return true;
 }
 
-// The points of all near pairs.
-static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
+// The points of near pairs.
+void usi_touch_pairs(usi_contacts *c, const usi_contact_state *now, usi_span pairs) {
     const us_model *m = c->model;
     c->collide.n_touch = c->collide.n_point = c->collide.n_soil_contact = c->error_count = 0;
+    c->collide.has_overlap = false;
     for (int32_t i = 0; i < m->n_loose; i++)
         c->collide.overlap[i] = 0;
     const usi_touch *old = now->touch, *end = now->touch + now->n_touch[0];
-    for (int32_t i = 0; i < c->collide.n_near; i++) {
+    for (int32_t i = pairs.first; i < pairs.end; i++) {
         const usi_broad_pair *pair = &c->collide.near[i];
         if (c->only_tree && m->geom[pair->a].tree + 1 != c->only_tree &&
             m->geom[pair->b].tree + 1 != c->only_tree)
@@ -226,7 +230,7 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
         t->first = c->collide.n_point;
         t->n = 0;
         t->material = m->geom[t->geom_a].material;
-        t->reserved = 0;
+        t->overlap = 0;
         c->collide.may_press[c->collide.n_touch] = false;
         if (m->n_loose > 0 && is_held_back(c, now, t)) continue;
         usi_collision_body *A = &c->collide.collision_body[c->body_of_geom[t->geom_a]],
@@ -237,7 +241,7 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
             if (m->material[t->material].is_soil) {
                 t->X_AB = relative(A, B);
                 bool is_same = before && before->material == t->material &&
-                               is_same_place(&before->X_AB, &t->X_AB, SAME_ANGLE);
+                               is_same_place(&before->X_AB, &t->X_AB, SAME_PLACE, SAME_ANGLE);
                 if (is_same) t->X_AB = before->X_AB;
                 usi_soil_points(c, now, before && before->material == t->material ? before : NULL, t,
                                 is_same);
@@ -248,14 +252,20 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
         }
         if (before) {
             us_pose X_AB = relative(A, B);
-            if (is_same_place(&before->X_AB, &X_AB,
-                              m->geom[t->geom_b].is_round ? SAME_ANGLE_ROUND : SAME_ANGLE)) {
+            const bool is_full = before->n >= US_MANIFOLD_POINTS;
+            if (is_same_place(&before->X_AB, &X_AB, is_full ? SAME_PLACE_FULL : SAME_PLACE,
+                              is_full                       ? SAME_ANGLE_FULL
+                              : m->geom[t->geom_b].is_round ? SAME_ANGLE_ROUND
+                                                            : SAME_ANGLE)) {
                 t->X_AB = before->X_AB;
                 usi_reuse_points(c, now, before, t);
+                t->overlap = before->overlap;
+                if (t->overlap > 0) usi_overlap_find(c, now, t, false);
                 c->collide.n_touch += t->n > 0;
                 continue;
             }
             t->X_AB = X_AB;
+            t->overlap = before->overlap;
         } else if (usi_is_fast(c, USI_FAST_APART) && usi_is_apart(c, t, c->collide.apart[i])) {
             continue;
         }
@@ -265,6 +275,7 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
             continue;
         }
         if (!before) t->X_AB = relative(A, B);
+        if (!before || t->overlap > 0) usi_overlap_find(c, now, t, !before);
         c->collide.n_touch++;
     }
 }
@@ -275,6 +286,9 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
     usi_find_boxes(c);
     us_status status = usi_find_near(c);
     if (status) return status;
-    touch_pairs(c, now);
+    if (usi_can_share_pairs(c))
+        usi_shared_pairs(c, now);
+    else
+        usi_touch_pairs(c, now, (usi_span){0, c->collide.n_near});
     return c->error_count > c->max_contact ? US_ERR_LIMIT : US_OK;
 }

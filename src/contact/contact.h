@@ -20,6 +20,7 @@
 
 #include <stddef.h>
 
+#include "base/pool.h"
 #include "model/model.h"
 #include "understudy/interaction.h"
 
@@ -77,6 +78,12 @@ typedef struct usi_free {
 size_t usi_gauss_seidel_bytes(int32_t n_body, int32_t n_block);
 int32_t usi_gauss_seidel(usi_free *body, int32_t n_body, usi_block *block, int32_t n_block, int32_t min_sweep,
                          int32_t max_sweep, double tol, void *work);
+
+// fast/sweep_four.c: the same, four pairs of bodies at a time, by the threads of the pool (NULL: by the
+// caller alone; it must not be at work already). The result is the same bits for any number of threads.
+size_t usi_gauss_seidel_four_bytes(int32_t n_body, int32_t n_block);
+int32_t usi_gauss_seidel_four(usi_free *body, int32_t n_body, usi_block *block, int32_t n_block,
+                              int32_t min_sweep, int32_t max_sweep, double tol, void *work, usi_pool *pool);
 
 // Rigid contact as a complementarity problem on dense rows. `A` (n x n, n = 3 n_point, row major) is the
 // Delassus matrix of points with rows (normal, tangent, tangent); `b` the rows' velocities without impulses

@@ -67,6 +67,12 @@ void usi_find_frames(usi_contacts *c, const double *q, const double *v, bool wan
 void usi_find_boxes(usi_contacts *c);
 us_status usi_find_near(usi_contacts *c);
 
+// collide.c: the points of some of the near pairs. fast/shared_pairs.c: whether several threads can share
+// them, and how they do; room for that.
+void usi_touch_pairs(usi_contacts *c, const usi_contact_state *now, usi_span pairs);
+bool usi_can_share_pairs(const usi_contacts *c);
+void usi_shared_pairs(usi_contacts *c, const usi_contact_state *now);
+
 // fast/apart.c: whether the direction in which the pair was last seen apart, in the axes of A, still shows
 // them so; that direction, 0 where none is known.
 bool usi_is_apart(const usi_contacts *c, const usi_touch *t, us_vec3 direction_A);

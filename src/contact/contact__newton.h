@@ -23,18 +23,23 @@ typedef struct usi_layout {
 // Room for twelve free bodies with some thirty pairs: of larger islands nothing is kept.
 enum { USI_LAYOUT_BYTES = 32768 };
 
+// Work space of each block, beside that of the unknowns: G, hold, a run and its place in the sparse matrix.
+enum { USI_NEWTON_BLOCK_BYTES = 256 };
+
 struct usi_six;  // contact__sparse_kernel.h
 
 typedef struct usi_problem {
     usi_contacts *c;
     usi_island *s;
     const usi_contact_input *in;
-    bool has_moved;   // the iterate is not where the step starts
-    bool is_exact;    // friction of the iterate's own normal impulses, otherwise of the lagged radii
-    bool is_free;     // all units are free bodies: unit i is body i
-    double weight;    // N s, squared over mass: what gravity gives in a step
-    double inv_mass;  // 1/kg, of the heaviest
-    double load;      // the same with all else that acts on the joints, whatever the velocity
+    bool has_moved;      // the iterate is not where the step starts
+    bool is_exact;       // friction of the iterate's own normal impulses, otherwise of the lagged radii
+    bool is_free;        // all units are free bodies: unit i is body i
+    double weight;       // N s, squared over mass: what gravity gives in a step
+    double inv_mass;     // 1/kg, of the heaviest
+    double load;         // the same with all else that acts on the joints, whatever the velocity
+    double scale;        // the same with the impulses of the iterate: what residuals are measured by
+    bool has_no_matrix;  // its matrix could not be factored: no room, or numbers that are not finite
     int32_t n_unit, n_var;
     int32_t *unit_start;  // n_unit + 1: first variable of each unit
     int32_t *size;        // n_unit: how many it has
@@ -80,7 +85,16 @@ static inline bool usi_coupling_in(const usi_problem *p, const usi_coupling *k) 
     return &p->c->islands.island[p->c->islands.tree[p->c->model->node[k->v[0]].tree].island] == p->s &&
            p->c->islands.tree[p->c->model->node[k->v[0]].tree].island >= 0;
 }
-static inline double usi_coupling_stiffness(const usi_problem *p) { return 1e6 * p->s->max_mass; }
+// Of the heaviest joint in the row: with the mass of a whole robot for joints of fingers, the rounding of
+// their velocities alone would be more than what they carry.
+static inline double usi_coupling_stiffness(const usi_problem *p, const usi_coupling *k) {
+    double max = 0;
+    for (int32_t i = 0; i < k->n_term; i++) {
+        const double inertia = p->c->joints.inertia[k->v[i]] / (k->factor[i] * k->factor[i]);
+        max = inertia > max ? inertia : max;
+    }
+    return 5e6 * max;
+}
 
 static inline usi_v4 usi_origin_shift(const usi_problem *p, int32_t t) {
     return p->s->O - p->c->dyn->origin[t];
@@ -136,7 +150,7 @@ static inline double usi_coupling_impulse(const usi_problem *p, const usi_coupli
         phi += k->factor[i] * p->in->q[k->q[i]];
         u += k->factor[i] * v[k->v[i]];
     }
-    return -usi_coupling_stiffness(p) * (u + phi / p->c->model->step);
+    return -usi_coupling_stiffness(p, k) * (u + phi / p->c->model->step);
 }
 
 // newton_residual.c: impulses at the iterate, their slopes, and the residual in p->r. Returns the residual's

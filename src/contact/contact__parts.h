@@ -13,6 +13,9 @@ static inline int32_t usi_tree_of_geom(const usi_contacts *c, int32_t geom) {
     return c->model->geom[geom].tree;
 }
 
+// fast/shared_pairs.c: room for several threads; false when there is none.
+bool usi_shared_pairs_create(usi_contacts *c);
+
 // island.c: by which method an island is solved. Islands of more free bodies than USI_MAX_NEWTON_BODIES are
 // swept.
 enum { USI_MAX_NEWTON_BODIES = 24 };
@@ -28,18 +31,50 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
                    int32_t thread);
 void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now,
                    usi_contact_state *next);
+// The same of a part of an island, which several threads share: points first .. end - 1 of its list, to
+// blocks from *at on; then blocks and points of it, after usi_release_bodies.
+typedef struct usi_rows_made {
+    int32_t n_skipped, n_impact, refused;
+    bool was_kept;
+} usi_rows_made;
+bool usi_make_rows_of(usi_contacts *c, const usi_island *s, const usi_contact_state *now,
+                      usi_contact_state *next, int32_t thread, int32_t first, int32_t end, usi_block **at,
+                      usi_rows_made *out);
+void usi_release_bodies(usi_contacts *c, const usi_island *s);
+void usi_keep_rows_of(usi_contacts *c, const usi_island *s, const usi_contact_state *now,
+                      usi_contact_state *next, usi_span blocks, usi_span points);
+// fast/shared_island.c: whether an island is large enough for several threads, and of points with one block
+// each; its rows, the velocities of the rows after the sweeps, and what its points keep.
+bool usi_can_share(const usi_contacts *c, const usi_island *s, const usi_contact_state *now);
+void usi_shared_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next);
+void usi_shared_velocities(usi_contacts *c, const usi_island *s);
+void usi_shared_keep(usi_contacts *c, const usi_island *s, const usi_contact_state *now,
+                     usi_contact_state *next);
 // What a point without rows keeps: only where it is.
 void usi_keep_place(const usi_contacts *c, int32_t point, const usi_contact_state *now,
                     usi_contact_state *next);
 // impact.c: what restitution asks for, to be called before the first solve of an island with impacts; and
 // after each solve whether they created energy, the rows being changed so that the next solve creates less.
+// The velocities of a block's rows before the step's impulses.
+void usi_row_velocities_before(const usi_contacts *c, const usi_island *s, const usi_block *k, double u[3]);
 void usi_impact_start(usi_contacts *c, usi_island *s);
 bool usi_impact_again(usi_contacts *c, usi_island *s, const usi_contact_state *next);
+// overlap.c, in the order of a step. The overlap of a pair, and its gaps as if that were not; is_new: the
+// last step did not know it. Whether an island has any. Rows that push these apart; what their solve makes of
+// the bodies is taken down, and after the solve without them it becomes the positions: of trees, of free
+// bodies.
+void usi_overlap_find(usi_contacts *c, const usi_contact_state *now, usi_touch *t, bool is_new);
+bool usi_overlap_in(const usi_contacts *c, const usi_island *s);
+void usi_overlap_push(usi_contacts *c, const usi_island *s);
+void usi_overlap_take(usi_contacts *c, const usi_island *s);
+void usi_overlap_keep(usi_contacts *c, const usi_island *s, const usi_contact_input *in,
+                      usi_contact_state *next);
+void usi_overlap_finish(usi_contacts *c, const usi_contact_input *in);
 // newton.c
 void usi_newton(usi_contacts *c, usi_island *s, const usi_contact_input *in, int32_t thread);
 // rigid_island.c: contacts that do not give; falls back on Newton's method. Bytes: what it wants of a
 // thread's work space.
-size_t usi_rigid_island_bytes(const us_model *m);
+size_t usi_rigid_island_bytes(const us_model *m, int32_t max_contact);
 void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_contact_input *in, int32_t thread);
 // joints.c: of a tree in an island. Mass matrix (H; not of an island's only tree that branch.c takes) and its
 // diagonal (inertia), the impulse of all that does not depend on the velocity at the end of the step (push),
@@ -54,8 +89,13 @@ void usi_tree_finish(usi_contacts *c, const usi_contact_input *in, int32_t tree)
 // free_bodies.c: momentum of the step of all islands' free bodies, before the islands are solved, and where
 // they end, after. Of one body: force and moment of the commands about its centre of mass; its end to the
 // state.
+// The square of an angle, rad^2: a body that turns by more in a step has its gyroscopic torque held from
+// giving energy.
+#define USI_FAST_TURN 0.1
 void usi_free_start(usi_contacts *c, const usi_contact_input *in);
 void usi_free_finish(usi_contacts *c, const usi_contact_input *in);
+void usi_free_finish_one(const usi_contacts *c, const usi_contact_input *in, const usi_collision_body *k,
+                         const usi_free *b);
 void usi_free_command(const usi_contacts *c, const usi_contact_input *in, const usi_collision_body *k,
                       usi_v4 *out_force, usi_v4 *out_moment);
 static inline void usi_free_end(const usi_contacts *c, const usi_contact_input *in,
@@ -98,5 +138,18 @@ static inline void usi_block_twist(const usi_free *body, const usi_block *k, usi
 }
 
 static inline bool usi_is_fast(const usi_contacts *c, usi_contact_fast twin) { return (c->fast & twin) != 0; }
+
+// Whether points that cannot press have no rows. The rigid solvers take all.
+static inline bool usi_can_skip(const usi_contacts *c, const usi_island *s) {
+    return s->kind != USI_ISLAND_RIGID && usi_is_fast(c, USI_FAST_SKIP);
+}
+
+// The velocities of a block's rows.
+static inline void usi_block_velocity(const usi_free *body, const usi_block *k, double u[3]) {
+    usi_v4 w, v;
+    usi_block_twist(body, k, &w, &v);
+    for (int j = 0; j < 3; j++)
+        u[j] = usi_v4_sum(k->m[j] * w + k->d[j] * v);
+}
 
 #endif

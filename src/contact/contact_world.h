@@ -31,7 +31,7 @@ typedef struct usi_touch {
     int32_t geom_a, geom_b;  // A is the one that does not roll
     int32_t first, n;        // anchors
     int32_t material;        // of A, here: a ground has regions
-    int32_t reserved;        // 0
+    float overlap;           // m, how deep it lay in each other when it met, as far as it still does
 } usi_touch;
 
 // What a contact point remembers. Vectors are in the frame of A's node, p_B in that of B's.
@@ -147,6 +147,7 @@ typedef struct usi_soil_contact {
     double force, stiffness;     // N, N/m, along the normal stress's resultant
     int32_t is_wheel, is_curved, point, geom, ground, material;  // is_curved: feet that are no balls
     int32_t slip_block;                                          // of the island's blocks; -1: none
+    double mean_change;                                          // feet: m, of the columns under it
 } usi_soil_contact;
 
 // An island: trees first_tree .. and points first_point .. in the sorted lists.
@@ -161,16 +162,28 @@ typedef struct usi_island {
     int32_t kind;  // usi_island_kind
     int32_t n_iteration;
     bool was_kept;            // the last step's velocities were those before it, for all points
-    bool failed, is_lagged;   // could not be solved; needed its second method: lagged friction, or sweeps in
-                              // place of the direct rigid solver
+    bool failed;              // could not be solved
+    uint32_t fallback;        // of usi_fallback: what it needed beside its own method
     int32_t refused;          // 1 + the interaction model that gave no usable law; 0: none
     int32_t n_impact;         // points with restitution
     int32_t n_skipped;        // points without rows: they do not press
-    bool is_again;            // solved again, with points that the first solve went through
+    bool is_again;            // solved again: with points that the first solve went through, or after a push
+    bool is_drained;          // what rolling gained is taken back already, in an earlier pass of this step
+    bool is_pushed;           // overlaps are pushed apart: positions have velocities of their own
     int32_t round;            // of impact.c
     double share, low, high;  // of the restitution: that of the rows; between which two the right one lies
     double low_work, high_work;
 } usi_island;
+
+// What an island was solved by when its own method gave no answer, a bit each.
+typedef enum usi_fallback {
+    USI_FALLBACK_LAGGED = 1 << 0,     // newton.c: friction of lagged radii
+    USI_FALLBACK_HARDENED = 1 << 1,   // and soft rows that were hardened
+    USI_FALLBACK_SHORTENED = 1 << 2,  // and still not converged: velocities without more energy
+    USI_FALLBACK_SWEPT = 1 << 3,      // rigid_island.c: sweeps in place of the direct solver
+    USI_FALLBACK_SOFT = 1 << 4,       // rigid_island.c: Newton's method with compliant rows
+    USI_N_FALLBACK = 5
+} usi_fallback;
 
 typedef enum usi_island_kind {
     USI_ISLAND_BRANCH,
@@ -266,14 +279,17 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
 // free_bodies.c, newton.c, matrix.c, fast/branch.c, gauss_seidel.c, rigid_island.c, impact.c. Reads rows,
 // islands and links. What comes out of it is in body, u, and in g of the rows. To remember it rows.c reads
 // all, and writes the state alone.
-#define USI_SOLVE_FIELDS(X)                                                    \
-    X(usi_free, body, n_collision_body + n_tree, "", "bodies of the islands")  \
-    X(double, u, 3 * max_block, "m/s", "velocities of the rows")               \
-    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step") \
-    X(usi_branch, branch, n_node, "", "factors of a tree's matrix")            \
-    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                \
-    X(double, residual, n_pad, "N m s", "what is left of the momenta")         \
-    X(double, delta, n_pad, "rad/s", "change of the joint velocities")
+#define USI_SOLVE_FIELDS(X)                                                                         \
+    X(usi_free, body, n_collision_body + n_tree, "", "bodies of the islands")                       \
+    X(double, u, 3 * max_block, "m/s", "velocities of the rows")                                    \
+    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")                      \
+    X(usi_branch, branch, n_node, "", "factors of a tree's matrix")                                 \
+    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                                     \
+    X(double, residual, n_pad, "N m s", "what is left of the momenta")                              \
+    X(double, delta, n_pad, "rad/s", "change of the joint velocities")                              \
+    X(usi_v4, push, 2 * (n_collision_body + n_tree), "", "twists by which bodies are pushed apart") \
+    X(double, push_v, n_pad, "rad/s", "the same of joints")                                         \
+    X(double, push_u, max_contact, "m/s", "the same of points that overlap; infinite: it does not press")
 
 // joints.c, for the solve. Reads q, v, commands.
 #define USI_JOINTS_FIELDS(X)                                            \
@@ -289,6 +305,8 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
 typedef struct usi_collide_scratch {
     int32_t n_near, n_touch, n_point, n_soil_contact;
     bool is_fat_valid;  // near holds the pairs of fat
+    double rise;        // m: no soil has come up higher above its ground; near holds the pairs up to there
+    bool has_overlap;   // some pair lies in each other since they met
     USI_COLLIDE_FIELDS(USI_CONTACT_ARRAY)
 } usi_collide_scratch;
 typedef struct usi_islands_scratch {
@@ -304,6 +322,9 @@ typedef struct usi_rows_scratch {
 typedef struct usi_solve_scratch {
     void **work;  // one work space per thread, for the sparse and rigid solvers
     size_t work_size;
+    // What Newton's method may use of it, beside USI_NEWTON_BLOCK_BYTES for each block of the island: the
+    // same for any room for contacts, since islands that do not fit are solved by other means.
+    size_t newton_size;
     // n_layout: matrix.c keeps that of the island whose first tree it is from step to step
     struct usi_layout *layout;
     int32_t n_layout;
@@ -324,10 +345,12 @@ typedef enum usi_contact_fast {
     USI_FAST_SKIP = 1 << 4,     // rows.c, usi_make_rows: the solve begins without points that cannot press
     USI_FAST_POSES =
         1 << 5,  // collide.c, find_points: what lies on planes and height fields without its pose
-    USI_FAST_BOXES = 1 << 6,  // near_pairs.c, has_stayed: no boxes for shapes that are near nothing
-    USI_FAST_APART = 1 << 7,  // fast/apart.c: directions along which pairs are apart are kept
-    USI_FAST_PAIR = 1 << 8,   // rows.c, start_pair: rows of pairs of the same materials, masses and loads
-    USI_FAST_ALL = (1 << 9) - 1
+    USI_FAST_BOXES = 1 << 6,   // near_pairs.c, has_stayed: no boxes for shapes that are near nothing
+    USI_FAST_APART = 1 << 7,   // fast/apart.c: directions along which pairs are apart are kept
+    USI_FAST_PAIR = 1 << 8,    // rows.c, start_pair: rows of pairs of the same materials, masses and loads
+    USI_FAST_SWEEP = 1 << 9,   // fast/sweep_four.c: Gauss-Seidel on four pairs at a time
+    USI_FAST_SHARE = 1 << 10,  // fast/shared_*.c: several threads share near pairs, and a large island
+    USI_FAST_ALL = (1 << 11) - 1
 } usi_contact_fast;
 
 typedef struct usi_residency usi_residency;
@@ -364,7 +387,8 @@ typedef struct usi_contacts {
                        // deepest inwards
     double *far;       // m, largest distance of a shape's points from its node's origin
     bool *is_plain;    // shapes whose axes are their node's
-    int64_t n_solve, n_iteration, n_fallback;  // since create, for benchmarks
+    int64_t n_solve, n_iteration, n_fallback;  // since create: islands, iterations, islands by other means
+    int64_t n_fallback_by[USI_N_FALLBACK];     // islands by each bit of usi_fallback
     int32_t error_count;       // contacts, or pairs that are near, for which there was no room
     bool is_pair_error;        // they were pairs
     usi_residency *residency;  // n_paged: ground that is paged in (residency.c)
@@ -373,6 +397,8 @@ typedef struct usi_contacts {
     us_error residency_error;
     int32_t only_tree;  // a tree's number + 1: only what touches it is found (sim/settle.c); 0: everything
     usi_collide_scratch collide;
+    // One for each thread but the first: where it puts what it finds, see fast/shared_pairs.c.
+    struct usi_found_pairs *found;
     usi_islands_scratch islands;
     usi_rows_scratch rows;
     usi_solve_scratch solve;
@@ -385,7 +411,7 @@ static inline int32_t usi_blocks_of_point(const us_model *m) { return m->n_soil 
 // The arrays of the scratch: as usi_model_fields.
 int32_t usi_contacts_fields(const usi_contacts *c, usi_field *out, int32_t cap, size_t *out_size);
 us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, const us_allocator *allocator,
-                              usi_contacts **out);
+                              int32_t max_contact, usi_contacts **out);
 void usi_contacts_destroy(usi_contacts *c);  // NULL is allowed
 void usi_contacts_poison(usi_contacts *c);
 

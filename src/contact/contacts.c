@@ -258,7 +258,7 @@ static bool make_layouts(usi_contacts *c) {
 }
 
 us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, const us_allocator *allocator,
-                              usi_contacts **out) {
+                              int32_t max_contact, usi_contacts **out) {
     usi_contacts *c = usi_alloc(allocator, sizeof *c, _Alignof(usi_contacts));
     if (!c) return US_ERR_MEMORY;
     memset(c, 0, sizeof *c);
@@ -270,20 +270,26 @@ us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, co
     usi_arena_init(&c->fixed, allocator);
     c->n_geom = m->n_geom;
     c->islands.n_grouped = -1;
-    c->max_contact = m->max_contact;
-    int64_t all = (int64_t)m->n_geom * (m->n_geom - 1) / 2, max = 64 + 4 * (int64_t)m->max_contact;
+    c->max_contact = max_contact;
+    int64_t all = (int64_t)m->n_geom * (m->n_geom - 1) / 2, max = 64 + 4 * (int64_t)max_contact;
     c->max_pair = (int32_t)(all < max ? all : max) + 1;
     c->max_block = usi_blocks_of_point(m) * c->max_contact + 2 * m->n_loop;
-    us_status status = fill_fixed(c) && make_scratch(c) && usi_rows_create(c) ? US_OK : US_ERR_MEMORY;
+    us_status status = fill_fixed(c) && make_scratch(c) && usi_rows_create(c) && usi_shared_pairs_create(c)
+                           ? US_OK
+                           : US_ERR_MEMORY;
     if (!status) status = make_broad(c);
     if (!status) status = usi_residency_create(c);
     int32_t n_thread = usi_pool_n_thread(pool);
     if (!status) {
         c->solve.work =
             usi_arena_alloc(&c->fixed, (size_t)n_thread * sizeof *c->solve.work, _Alignof(void *));
-        size_t newton = work_bytes(m), sweeps = usi_gauss_seidel_bytes(c->n_collision_body, c->max_block);
+        c->solve.newton_size = work_bytes(m);
+        size_t newton = c->solve.newton_size + (size_t)c->max_block * USI_NEWTON_BLOCK_BYTES,
+               sweeps = usi_gauss_seidel_bytes(c->n_collision_body, c->max_block),
+               four = usi_gauss_seidel_four_bytes(c->n_collision_body, c->max_block);
         c->solve.work_size = newton > sweeps ? newton : sweeps;
-        size_t rigid = usi_rigid_island_bytes(m);
+        if (four > c->solve.work_size) c->solve.work_size = four;
+        size_t rigid = usi_rigid_island_bytes(m, max_contact);
         if (rigid > c->solve.work_size) c->solve.work_size = rigid;
         status = c->solve.work ? US_OK : US_ERR_MEMORY;
     }

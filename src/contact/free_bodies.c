@@ -51,6 +51,15 @@ static usi_v4 gyroscopic(const usi_v4 J[3], usi_v4 w, usi_v4 L, double h) {
                         usi_v4_all(inverse));
 }
 
+// The same of a body that turns by more than a part of a radian in the step, where one step of Newton's
+// method may end with more energy than it began with: shortened to what it had.
+static usi_v4 hold_energy(const usi_v4 inv_I[3], usi_v4 w, usi_v4 L, usi_v4 torque, double h) {
+    if (!(h * h * usi_v4_dot(w, w) > USI_FAST_TURN)) return torque;
+    const usi_v4 end = L + h * torque;
+    const double had = usi_v4_dot(w, L), has = usi_v4_dot(times(inv_I, end), end);
+    return has > had ? (end * usi_v4_all(sqrt(had / has)) - L) * (1 / h) : torque;
+}
+
 // Momentum form, first order.
 static void start_body(const usi_contacts *c, const usi_contact_input *in, const usi_collision_body *k,
                        usi_free *b) {
@@ -65,7 +74,9 @@ static void start_body(const usi_contacts *c, const usi_contact_input *in, const
     usi_free_command(c, in, k, &force, &moment);
 
     // Momentum at the end, about the centre of mass.
-    const usi_v4 angular = times(J, w), L = angular + h * (gyroscopic(J, w, angular, h) + moment);
+    const usi_v4 angular = times(J, w),
+                 turning = hold_energy(b->inv_I, w, angular, gyroscopic(J, w, angular, h), h),
+                 L = angular + h * (turning + moment);
     const usi_v4 v_com = k->v + usi_v4_cross(w, arm),
                  v_end = v_com + h * (usi_v4_from(c->model->gravity) + force * (1 / mass));
 
@@ -86,8 +97,8 @@ static void start_body(const usi_contacts *c, const usi_contact_input *in, const
 }
 
 // The centre of mass goes straight on, the body turns about it.
-static void finish_body(const usi_contacts *c, const usi_contact_input *in, const usi_collision_body *k,
-                        const usi_free *b) {
+void usi_free_finish_one(const usi_contacts *c, const usi_contact_input *in, const usi_collision_body *k,
+                         const usi_free *b) {
     const double h = c->model->step;
     const usi_v4 O = c->islands.island[c->islands.tree[k->tree].island].O, at = b->c * (usi_v4){1, 1, 1, 0},
                  com = c->model->node[c->model->tree[k->tree].end - 1].com,
@@ -126,6 +137,6 @@ void usi_free_finish(usi_contacts *c, const usi_contact_input *in) {
     }
     for (int32_t i = 0; i < n_bodies(c); i++) {
         const usi_collision_body *k = &c->collide.collision_body[c->islands.collision_body_of[i]];
-        if (c->model->tree[k->tree].is_free_body) finish_body(c, in, k, &c->solve.body[i]);
+        if (c->model->tree[k->tree].is_free_body) usi_free_finish_one(c, in, k, &c->solve.body[i]);
     }
 }

@@ -46,8 +46,7 @@ static void twist_before(const usi_contacts *c, const usi_island *s, int32_t bod
     *v = v_com - usi_v4_cross(*w, at);
 }
 
-static void row_velocities_before(const usi_contacts *c, const usi_island *s, const usi_block *k,
-                                  double u[3]) {
+void usi_row_velocities_before(const usi_contacts *c, const usi_island *s, const usi_block *k, double u[3]) {
     usi_v4 w = usi_v4_zero(), v = w, x, y;
     if (k->a >= 0) {
         twist_before(c, s, k->a, &x, &y);
@@ -73,7 +72,7 @@ void usi_impact_start(usi_contacts *c, usi_island *s) {
         usi_block *k = &c->rows.block[s->first_block + i];
         if (k->rebound == 0) continue;
         double u[3];
-        row_velocities_before(c, s, k, u);
+        usi_row_velocities_before(c, s, k, u);
         k->b[0] = k->rebound *= fmin(u[0], -MIN_SPEED);
     }
 }
@@ -100,7 +99,7 @@ static double work_of(const usi_contacts *c, const usi_island *s, const usi_cont
         const double *u = c->solve.u + 3 * (s->first_block + i), *g = k->g, *b = k->b;
         if (g[0] == 0 && g[1] == 0 && g[2] == 0) continue;
         double before[3];
-        row_velocities_before(c, s, k, before);
+        usi_row_velocities_before(c, s, k, before);
         for (int j = 0; j < 3; j++)
             work += 0.5 * g[j] * (before[j] + u[j]);
         if (k->rebound != 0)

@@ -60,6 +60,19 @@ static int32_t n_coupling_of(const usi_contacts *c, int32_t tree) {
     return c->coupling_start[tree + 1] - c->coupling_start[tree];
 }
 
+// Whether the bodies of an island stand in a line: hardly more pairs touch than there are bodies. Such a
+// matrix has next to no fill, and Newton's method costs no more per body than in a small island; sweeps would
+// carry what happens at one end of a tall stack to the other too slowly, and it would sway for ever.
+static bool is_line(const usi_contacts *c, const usi_island *s) {
+    int32_t n_pair = 0;
+    for (int32_t i = 0; i < s->n_point;) {
+        const int32_t touch = c->collide.point[c->islands.order[s->first_point + i]].touch;
+        n_pair += c->collide.may_press[touch];
+        i += c->collide.touch_now[touch].n;
+    }
+    return n_pair <= s->n_tree + 1;
+}
+
 // Whether every contact is between one tree and the world, nothing closes a loop in it, and it is not a free
 // body: then it is solved joint by joint (branch.c).
 usi_island_kind usi_kind_of_island(const usi_contacts *c, const usi_island *s) {
@@ -70,7 +83,8 @@ usi_island_kind usi_kind_of_island(const usi_contacts *c, const usi_island *s) {
     if (m->solver == USI_SOLVER_RIGID_DIRECT || m->solver == USI_SOLVER_RIGID_ITERATIVE)
         return USI_ISLAND_RIGID;
     bool can_sweep = all_free && s->max_mass <= MAX_MASS_RATIO * s->min_mass;
-    if (can_sweep && (m->solver == USI_SOLVER_GAUSS_SEIDEL || s->n_tree > USI_MAX_NEWTON_BODIES))
+    if (can_sweep &&
+        (m->solver == USI_SOLVER_GAUSS_SEIDEL || (s->n_tree > USI_MAX_NEWTON_BODIES && !is_line(c, s))))
         return USI_ISLAND_GAUSS_SEIDEL;
     if (s->n_tree > 1 || all_free || m->n_loop > 0 ||
         n_coupling_of(c, c->islands.members[s->first_tree]) > MAX_BRANCH_COUPLINGS)
@@ -193,7 +207,8 @@ void usi_find_islands(usi_contacts *c) {
         usi_island *s = &c->islands.island[i];
         s->n_iteration = s->refused = s->n_impact = s->round = 0;
         s->share = s->low = s->high = s->low_work = s->high_work = 0;
-        s->failed = s->is_lagged = s->is_again = false;
+        s->failed = s->is_again = s->is_pushed = s->is_drained = false;
+        s->fallback = 0;
         for (int32_t k = 0; k < s->n_body; k++)
             c->collide.collision_body[c->islands.collision_body_of[s->first_body + k]].body = k;
         // All twists are about the first tree's place: near enough to everything in the island.

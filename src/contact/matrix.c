@@ -117,7 +117,7 @@ static bool factor_couplings(usi_problem *p, int32_t tree) {
         else
             usi_branch_solve_two(p, span, x, set_right_side(p, span));
         take_couplings(p, tree, k, x);
-        double pivot = 1 / usi_coupling_stiffness(p) + along_coupling(row, x);
+        double pivot = 1 / usi_coupling_stiffness(p, row) + along_coupling(row, x);
         ok = ok && usi_is_pivot(pivot);
         memcpy(z, x + span.first, (size_t)p->n_var * sizeof *z);
         z[p->n_var] = 1 / pivot;
@@ -211,7 +211,7 @@ static void put_tree(const usi_problem *p, double *to, int32_t stride, int32_t t
 
 static void add_coupling(usi_problem *p, const usi_coupling *row) {
     const us_model *m = p->c->model;
-    double K = usi_coupling_stiffness(p);
+    double K = usi_coupling_stiffness(p, row);
     for (int32_t i = 0; i < row->n_term; i++) {
         for (int32_t j = 0; j < row->n_term; j++) {
             int32_t a = m->node[row->v[i]].tree, b = m->node[row->v[j]].tree,

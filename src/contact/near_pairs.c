@@ -5,6 +5,7 @@
 // whenever it was last made, and throwing it away changes nothing.
 #include "contact/contact__collide.h"
 #include "contact/residency.h"
+#include "soil/deformable.h"
 
 static inline usi_v4 unit_lanes(void) { return (usi_v4){1, 1, 1, 0}; }
 
@@ -82,10 +83,33 @@ static inline bool has_stayed(const usi_contacts *c, usi_collision_body *k, cons
            from->room;
 }
 
-// Soil that came up may lie as high above the ground as it was deep.
+// How high soil may lie above the ground of a shape.
 static double max_rise(const usi_contacts *c, int32_t geom) {
-    int32_t patch = c->model->geom[geom].patch;
-    return patch >= 0 ? c->model->patch[patch].depth : 0;
+    return c->model->geom[geom].patch >= 0 ? c->collide.rise : 0;
+}
+
+// Where soil has come up higher than the pairs were found for, they are found anew, for twice that.
+static void follow_rise(usi_contacts *c) {
+    const double least = 0.01;  // m
+    double high = 0;
+    for (int32_t i = 0; c->patch && i < c->model->n_deformable; i++)
+        high = fmax(high, USI_DEFORMABLE_UNIT * c->patch[i].highest);
+    if (high <= c->collide.rise) return;
+    c->collide.rise = fmax(2 * high, least);
+    c->collide.is_fat_valid = false;
+}
+
+// A field of soil reaches down without end: what has sunk below its lowest point is still in it.
+static usi_corners open_below(const usi_contacts *c, int32_t geom, const usi_collision_body *k,
+                              usi_corners box) {
+    if (c->model->geom[geom].geom.kind != US_GEOM_HEIGHT_FIELD) return box;
+    const us_vec3 up = usi_quat_z(usi_geom_pose(c, geom, k).q);
+    const double along[3] = {up.x, up.y, up.z};
+    for (int i = 0; i < 3; i++) {
+        if (along[i] > 0) box.min[i] = -INFINITY;
+        if (along[i] < 0) box.max[i] = INFINITY;
+    }
+    return box;
 }
 
 // The boxes of a link's shapes, or of those that are near others. False when one has left its grown box.
@@ -96,8 +120,9 @@ static inline bool find_boxes_of(usi_contacts *c, const usi_collision_body *k, b
         if (only_near && !c->collide.is_near[g]) continue;
         c->collide.grow[g] = USI_BASE_MARGIN + m->geom[g].margin +
                              (k->node < 0 ? 0 : m->step * (k->speed + k->spin * c->far[g]));
-        usi_corners box = box_of(c, g, k, c->collide.grow[g]);
+        usi_corners box = box_of(c, g, k, c->collide.grow[g] + m->geom[g].tread);
         if (m->geom[g].patch >= 0) box.max += usi_v4_set(0, 0, max_rise(c, g));
+        if (m->geom[g].is_soil || m->geom[g].has_region) box = open_below(c, g, k, box);
         ok = ok && is_inside(box, usi_corners_of(&c->collide.fat[g].box));
         c->collide.box[g] = (us_aabb){usi_v4_vec3(box.min), usi_v4_vec3(box.max)};
     }
@@ -107,6 +132,7 @@ static inline bool find_boxes_of(usi_contacts *c, const usi_collision_body *k, b
 // All of them when the pairs are to be found anew. Otherwise those of the world stand, and those of shapes
 // that are near nothing are not asked for.
 void usi_find_boxes(usi_contacts *c) {
+    follow_rise(c);
     for (int32_t i = 0; i < c->n_collision_body && c->collide.is_fat_valid; i++) {
         usi_collision_body *k = &c->collide.collision_body[i];
         if (k->node < 0 || usi_is_still_ghost(c, k->tree)) continue;

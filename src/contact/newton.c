@@ -27,6 +27,16 @@
 // lagged: it is renewed after the first two iterations, then frozen. Frozen, the problem is convex: a search
 // along the Newton step that brackets the zero of the slope always ends lower. When that has converged and
 // the radii are not yet those of the solution, they are renewed once more.
+//
+// Where bodies are light and rows stiff even that may creep along the kinks of the potential. Then the rows
+// begin as soft as the lightest body is light, and are hardened by tens: each minimum is a good start for the
+// next. Should the iterations run out all the same, the last iterate is shortened to the minimum of the
+// potential on the way to it from rest, which cannot have more energy than the step began with:
+//
+//     0 = V . dP(V) = |V|^2 - V . V* + V . dS(V),   S convex:   |V|^2 <= |V| |V*| + S(0)
+//
+// (V*: without contact; norms by mass; S(0): what the springs hold). So every step ends, and usi_island says
+// by which means.
 #include <string.h>
 
 #include "contact/contact__law.h"
@@ -57,12 +67,17 @@ static const double FAR = 0.1, FAR_TREE = 1e-3;
 static const double NEAR = 0.05;
 // What is accepted when the iterations run out.
 static const double GOOD_ENOUGH = 1e-2;
+// A step that lowers the potential by less than this square of what moves changes rounding alone, whatever
+// the residual of links that weigh next to nothing says.
+static const double ROUNDING = 1e-9;
 // The lagged radius counts as that of the solution when it is within this part of it.
 static const double SAME_RADIUS = 1e-4;
 // The last factors serve again when they are expected to leave this many times the tolerance: two steps with
 // them cost less than a new matrix.
 static const double REUSE = 10;
 enum { MAX_EXACT = 20, MAX_HELD = 6, MAX_LAGGED = 120, MAX_BAD = 10, MAX_RENEWALS = 2 };
+// Of the hardening: iterations of a level and of the last one, and tens from the softest rows on.
+enum { MAX_SOFT = 40, MAX_HARD = 400, MAX_LEVEL = 12 };
 
 // a . b, four at a time: one after the other each sum would wait for the one before.
 static double dot(int32_t n, const double *a, const double *b) {
@@ -99,7 +114,10 @@ static void move(usi_problem *p, double alpha) {
 // at its start goes to p->slope.
 static bool find_step(usi_problem *p, bool is_anew) {
     p->s->n_iteration++;
-    if (is_anew && !usi_newton_matrix(p)) return false;
+    if (is_anew && !usi_newton_matrix(p)) {
+        p->has_no_matrix = true;
+        return false;
+    }
     usi_newton_step(p);
     p->slope = dot(p->n_var, p->r, p->x);
     return true;
@@ -268,18 +286,22 @@ static double renew_radii(usi_problem *p) {
     return max > 0 ? change / max : 0;
 }
 
-static bool solve_lagged(usi_problem *p) {
+// From the iterate to the minimum of the potential with frozen radii, which are renewed after the first two
+// iterations and when the minimum is reached. Returns whether it was, or nearly so.
+static bool descend(usi_problem *p, int max_iteration) {
     p->is_exact = false;
     int renewals = 0;
     double error = usi_newton_residual(p);
-    for (int i = 0; i < MAX_LAGGED; i++) {
+    for (int i = 0; i < max_iteration; i++) {
         if (error <= TOLERANCE) {
-            if (++renewals > MAX_RENEWALS || i > MAX_LAGGED / 2 || renew_radii(p) <= SAME_RADIUS) return true;
+            if (++renewals > MAX_RENEWALS || i > max_iteration / 2 || renew_radii(p) <= SAME_RADIUS)
+                return true;
             if (usi_newton_residual(p) <= TOLERANCE) return true;
         } else if ((i == 1 || i == 2) && renew_radii(p) > SAME_RADIUS) {
             usi_newton_residual(p);
         }
         if (!find_step(p, true)) return false;
+        if (-p->slope <= ROUNDING * ROUNDING * p->scale) return true;
         move(p, 1);
         error = usi_newton_residual(p);
         double slope = dot(p->n_var, p->r, p->x);
@@ -289,6 +311,81 @@ static bool solve_lagged(usi_problem *p) {
     }
     // Slow to the end, but no step may be lost for the last digits.
     return error <= GOOD_ENOUGH;
+}
+
+// Makes all rows stiffer by a factor.
+static void stiffen(usi_problem *p, double factor) {
+    for (int32_t i = 0; i < p->s->n_block; i++) {
+        usi_block *k = &p->block[i];
+        for (int j = 0; j < 2; j++)
+            k->K[j] *= factor;
+        for (int j = 0; j < 3; j++)
+            k->R[j] /= factor;
+    }
+}
+
+// The same beginning with rows no stiffer than the lightest is heavy.
+static bool solve_hardening(usi_problem *p) {
+    double max = 0, factor = 1;
+    for (int32_t i = 0; i < p->s->n_block; i++)
+        max = fmax(max, fmax(p->block[i].K[0], p->block[i].K[1]));
+    int level = 0;
+    for (; max * factor > p->s->min_mass && level < MAX_LEVEL; level++)
+        factor *= 0.1;
+    stiffen(p, factor);
+    set_start(p, false);
+    for (; level > 0; level--) {
+        descend(p, MAX_SOFT);
+        stiffen(p, 10);
+    }
+    return descend(p, MAX_HARD);
+}
+
+// The velocities of the iterate as a Newton step from rest.
+static void take_velocities(usi_problem *p) {
+    usi_contacts *c = p->c;
+    for (int32_t i = 0; i < p->n_unit; i++) {
+        const int32_t t = c->islands.members[p->s->first_tree + i];
+        double *x = p->x + p->unit_start[i];
+        if (usi_unit_is_free(p, i)) {
+            const usi_free *b = &p->body[c->collide.collision_body[c->tree_body_start[t]].body];
+            for (int j = 0; j < 3; j++) {
+                x[j] = b->w[j];
+                x[3 + j] = b->v[j];
+            }
+            continue;
+        }
+        for (int32_t j = c->model->tree[t].first; j < c->model->tree[t].end; j++)
+            *x++ = c->joints.step_v[j] = c->joints.vel[j];
+    }
+}
+
+// Shortens the velocities to the minimum of the potential on the way to them from rest.
+static void shorten(usi_problem *p) {
+    p->is_exact = false;
+    take_velocities(p);
+    move(p, -1);
+    usi_newton_residual(p);
+    const double start = dot(p->n_var, p->r, p->x);
+    if (!(start < 0)) return;
+    move(p, 1);
+    usi_newton_residual(p);
+    const double end = dot(p->n_var, p->r, p->x);
+    if (end <= 0) return;
+    move(p, usi_newton_search(p, start, end));
+    usi_newton_residual(p);
+}
+
+// What cannot fail, from where the exact method got to, with the radii of its impulses.
+static void solve_convex(usi_problem *p) {
+    p->s->fallback |= USI_FALLBACK_LAGGED;
+    renew_radii(p);
+    if (descend(p, MAX_LAGGED)) return;
+    p->s->fallback |= USI_FALLBACK_HARDENED;
+    if (solve_hardening(p)) return;
+    p->s->fallback |= USI_FALLBACK_SHORTENED;
+    p->s->failed = p->has_no_matrix;
+    shorten(p);
 }
 
 // Whether nothing touches when the bodies go on as they are. Free bodies only.
@@ -355,9 +452,9 @@ static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_con
     p->s = s;
     p->in = in;
     p->sparse = NULL;
-    p->holds = p->is_solved = false;
-    char *at = c->solve.work[thread], *end = at + c->solve.work_size;
+    p->holds = p->is_solved = p->has_no_matrix = false;
     size_t n_unit = (size_t)s->n_tree, n_block = (size_t)s->n_block;
+    char *at = c->solve.work[thread], *end = at + c->solve.newton_size + n_block * USI_NEWTON_BLOCK_BYTES;
     p->n_unit = s->n_tree;
     p->unit_start = usi_take(&at, (n_unit + 1) * sizeof(int32_t));
     p->size = usi_take(&at, n_unit * sizeof(int32_t));
@@ -424,12 +521,7 @@ void usi_newton(usi_contacts *c, usi_island *s, const usi_contact_input *in, int
         // Free bodies are there already, unless the island is solved again.
         p.has_moved = false;
         if (!p.is_free || s->n_impact > 0 || s->is_again) set_start(&p, false);
-        if (!solve_exact(&p)) {
-            s->is_lagged = true;
-            // From where that got to, with the radii of its impulses.
-            renew_radii(&p);
-            s->failed = !solve_lagged(&p);
-        }
+        if (!solve_exact(&p)) solve_convex(&p);
     }
     for (int32_t i = 0; i < p.n_unit && !p.is_free; i++) {
         if (!usi_unit_is_free(&p, i)) usi_tree_finish(c, in, c->islands.members[s->first_tree + i]);

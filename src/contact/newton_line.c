@@ -36,7 +36,7 @@ static double slope_at(usi_problem *p, double alpha) {
         for (int32_t i = 0; i < m->coupling[k].n_term; i++)
             u += m->coupling[k].factor[i] * c->joints.step_v[m->coupling[k].v[i]];
         sum -= (usi_coupling_impulse(p, &m->coupling[k], c->joints.vel) -
-                alpha * usi_coupling_stiffness(p) * u) *
+                alpha * usi_coupling_stiffness(p, &m->coupling[k]) * u) *
                u;
     }
     return sum;

@@ -189,6 +189,7 @@ double usi_newton_residual(usi_problem *p) {
     const us_model *m = c->model;
     if (!p->is_free) usi_newton_twists(p, false);
     double impulses = apply_blocks(p), scale = p->load + impulses * p->inv_mass;
+    p->scale = scale;
     usi_v4 squares = usi_v4_zero();
     if (p->is_free) {
         for (int32_t i = 0; i < p->n_unit; i++)

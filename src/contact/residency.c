@@ -115,14 +115,15 @@ static usi_window window_under(const usi_residency *g, us_aabb box, int32_t arou
         sample_at(p.y - y, f->dy, f->n_y, -around), sample_at(p.y + y, f->dy, f->n_y, 1 + around)};
 }
 
-// The samples around a tile of a patch and the columns beside it.
+// The samples around a tile of a patch and the columns that flow there may look at.
 static usi_window window_of_tile(const usi_residency *g, const usi_deformable *patch, uint32_t place) {
     const us_height_field *f = g->field;
     int32_t u = (int32_t)(place % (uint32_t)patch->n_tile_x),
             v = (int32_t)(place / (uint32_t)patch->n_tile_x);
-    double side = (double)USI_DEFORMABLE_TILE * patch->spacing,
-           x = (u * USI_DEFORMABLE_TILE - 1 - 0.5 * (patch->n_x - 1)) * patch->spacing - g->x;
-    double y = (v * USI_DEFORMABLE_TILE - 1 - 0.5 * (patch->n_y - 1)) * patch->spacing - g->y;
+    const int32_t reach = USI_DEFORMABLE_REACH + 1;
+    double side = (double)(USI_DEFORMABLE_TILE - 2 + 2 * reach) * patch->spacing,
+           x = (u * USI_DEFORMABLE_TILE - reach - 0.5 * (patch->n_x - 1)) * patch->spacing - g->x;
+    double y = (v * USI_DEFORMABLE_TILE - reach - 0.5 * (patch->n_y - 1)) * patch->spacing - g->y;
     return (usi_window){
         sample_at(x, f->dx, f->n_x, -1), sample_at(x + side + patch->spacing, f->dx, f->n_x, 2),
         sample_at(y, f->dy, f->n_y, -1), sample_at(y + side + patch->spacing, f->dy, f->n_y, 2)};

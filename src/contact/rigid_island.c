@@ -70,9 +70,9 @@ static int32_t unit_size(const us_model *m, int32_t tree) { return m->tree[tree]
 static size_t padded(size_t n, size_t each) { return (n * each + 63) / 64 * 64 + 64; }
 
 // Enough for MAX_POINTS points among all bodies of the model, or all its points when they are fewer.
-size_t usi_rigid_island_bytes(const us_model *m) {
+size_t usi_rigid_island_bytes(const us_model *m, int32_t max_contact) {
     if (m->solver != USI_SOLVER_RIGID_DIRECT && m->solver != USI_SOLVER_RIGID_ITERATIVE) return 0;
-    size_t n_point = (size_t)(m->max_contact < MAX_POINTS ? m->max_contact : MAX_POINTS),
+    size_t n_point = (size_t)(max_contact < MAX_POINTS ? max_contact : MAX_POINTS),
            n_tree = (size_t)m->n_tree, n_node = (size_t)m->n_node;
     size_t largest = 6, squares = 0, row = 3 * n_point;
     for (int32_t t = 0; t < m->n_tree; t++) {
@@ -438,7 +438,7 @@ static void solve_points(problem *p) {
     if (p->n_point == 0 ||
         (is_direct && usi_rigid_direct(p->n_point, p->A, p->b, p->mu, p->g, p->work) && is_solution(p)))
         return;
-    p->s->is_lagged = p->s->is_lagged || is_direct;
+    if (is_direct) p->s->fallback |= USI_FALLBACK_SWEPT;
     for (int32_t i = 0; is_direct && i < 3 * p->n_point; i++)
         p->g[i] = p->c->rows.block[p->s->first_block + p->block_of[i / 3]].g[i % 3];
     p->s->n_iteration +=
@@ -497,6 +497,7 @@ static void finish(problem *p) {
 void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_contact_input *in, int32_t thread) {
     problem p = {.c = c, .s = s, .in = in};
     if (!can_do(&p) || !set_up(&p, thread)) {
+        s->fallback |= USI_FALLBACK_SOFT;
         usi_newton(c, s, in, thread);
         return;
     }

@@ -32,6 +32,9 @@ static const double RIGID_SHARE = 0.2;
 // Ends of a spring that are farther from where the last step left them than this, m, were moved by hand: the
 // stretch is kept as it was.
 static const double MAX_ARC = 1e-4;
+// 1/s: how fast the energy of what rolls may grow, h w^2, before it is looked after; and what part of the
+// spin a step may take for it.
+static const double FAST_SPIN = 0.01, MAX_DRAIN = 0.1;
 // A contact that has moved by more than this in a step over both bodies, m, rolls. Slower than this, what
 // rolling bends is far below rounding.
 static const double ROLLED = 1e-4;
@@ -287,6 +290,32 @@ static inline usi_v4 stretch_of(const usi_point_now *p, const usi_anchor *old, c
     return is_near ? xi + arc : xi;
 }
 
+// Whether a link turns so fast that what rolling gains in a step matters, see drain.
+static inline bool is_spinning(const usi_collision_body *k, double h) {
+    return k->spin * k->spin * h > FAST_SPIN;
+}
+
+// A body that rolls and leans (a coin on its rim) ends a step a little deeper than its velocities said, by
+// h^2 times a curvature: what bends the springs by that is energy from nothing, and lifts the body. Most of
+// it is lost again, because the contact goes on to points that are not yet at rest; the rest is taken from
+// the spin of the body that rolls. `kept`: the gap that the last step left, and what its impulses lost, see
+// account.
+static void drain(const usi_contacts *c, const usi_island *s, const usi_point_now *p, const pair_now *n,
+                  const double kept[2], double b) {
+    const double predicted = kept[0], lost = predicted - p->gap, push = -b * n->K[0] / c->model->step;
+    const usi_collision_body *k = n->B->spin >= n->A->spin ? n->B : n->A;
+    if (!(lost > 0 && push > 0) || s->is_drained || k->node < 0 || !c->model->tree[k->tree].is_free_body)
+        return;
+    usi_free *body = &c->solve.body[s->first_body + k->body];
+    const usi_v4 at = body->c * (usi_v4){1, 1, 1, 0}, L = body->pw - usi_v4_cross(at, body->pv);
+    const double energy = fmax(0, 0.5 * push * (1 + predicted / p->gap) * lost - kept[1]),
+                 twice = usi_v4_dot(body->fw, L);
+    const usi_v4 share = usi_v4_all(twice > 0 ? fmin(energy / twice, MAX_DRAIN) : 0);
+    body->pw -= share * L;
+    body->fv += share * usi_v4_cross(body->fw, at);
+    body->fw -= share * body->fw;
+}
+
 // What stands in a block side by side is written at once.
 static inline void put_numbers(usi_block *k, usi_v4 b_mu, usi_v4 g_radius, usi_v4 R_viscous,
                                usi_v4 K_limit_rebound) {
@@ -339,7 +368,11 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     // A row that has become stiffer is stretched less by the same force.
     usi_v4 pull = stretch_of(p, old, n, &p->is_tied) * usi_v4_all(n->give * old->stiffness),
            g = usi_from_A(n->A, &old->g);
-    usi_v4 b = usi_three_sums((usi_v4){offset(c, s, p, un, n), 0, 0, 0}, pull * n->t, pull * n->s);
+    const double normal = offset(c, s, p, un, n);
+    usi_v4 b = usi_three_sums((usi_v4){normal, 0, 0, 0}, pull * n->t, pull * n->s);
+    // Sweeps keep nothing for it, and may make the rows of an island by several threads.
+    if (n->is_compliant && kept->memory[0] < 0 && s->kind != USI_ISLAND_GAUSS_SEIDEL)
+        drain(c, s, p, n, kept->memory, normal);
     g = usi_three_sums(g * p->n, g * n->t, g * n->s);
     double g0 = g[0] > 0 ? g[0] : 0;
     put_numbers(k, __builtin_shufflevector(b, usi_v4_all(mu), 0, 1, 2, 4),
@@ -404,25 +437,40 @@ static void make_loop(usi_contacts *c, const usi_island *s, const usi_loop *l,
     }
 }
 
-bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next,
-                   int32_t thread) {
-    const us_model *m = c->model;
-    usi_block *at = &c->rows.block[s->first_block];
+// Points first .. end - 1 of the island's list, to blocks from *at on.
+bool usi_make_rows_of(usi_contacts *c, const usi_island *s, const usi_contact_state *now,
+                      usi_contact_state *next, int32_t thread, int32_t first, int32_t end, usi_block **at,
+                      usi_rows_made *out) {
     pair_now *pair = &c->rows.pair[thread];
     pair->touch = pair->turned = -1;
     pair->n_impact = 0;
     pair->was_kept = true;
-    const bool can_skip = s->kind != USI_ISLAND_RIGID && usi_is_fast(c, USI_FAST_SKIP);
-    const int32_t *order = c->islands.order + s->first_point, *const end = order + s->n_point;
-    s->n_skipped = 0;
-    for (; order < end; order++) {
-        // The rigid solvers take all.
+    const bool can_skip = usi_can_skip(c, s);
+    out->n_skipped = out->refused = 0;
+    for (const int32_t *order = c->islands.order + s->first_point + first, *last = order + (end - first);
+         order < last; order++) {
         if (can_skip && !c->collide.point[*order].may_press) {
-            s->n_skipped++;
+            out->n_skipped++;
             continue;
         }
-        if (make_point(c, s, *order, now, next, pair, &at)) continue;
-        s->refused = 1 + pair->pair->model;
+        if (make_point(c, s, *order, now, next, pair, at)) continue;
+        out->refused = 1 + pair->pair->model;
+        return false;
+    }
+    out->n_impact = pair->n_impact;
+    out->was_kept = pair->was_kept;
+    return true;
+}
+
+bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next,
+                   int32_t thread) {
+    const us_model *m = c->model;
+    usi_block *at = &c->rows.block[s->first_block];
+    usi_rows_made made;
+    const bool ok = usi_make_rows_of(c, s, now, next, thread, 0, s->n_point, &at, &made);
+    s->n_skipped = made.n_skipped;
+    if (!ok) {
+        s->refused = made.refused;
         return false;
     }
     for (int32_t l = 0; l < m->n_loop; l++) {
@@ -433,9 +481,10 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
         if (&c->islands.island[c->islands.tree[tree].island] == s)
             make_loop(c, s, &m->loop[l], collision_body, &at);
     }
+    s->is_drained = true;
     s->n_block = (int32_t)(at - &c->rows.block[s->first_block]);
-    s->n_impact = pair->n_impact;
-    s->was_kept = pair->was_kept;
+    s->n_impact = made.n_impact;
+    s->was_kept = made.was_kept;
     return true;
 }
 
@@ -468,16 +517,17 @@ void usi_keep_place(const usi_contacts *c, int32_t point, const usi_contact_stat
 // last bit, as without the contact. What presses is implicit in the velocity at the end of the step, and so
 // is the position: moved by the mean of both velocities, as in the air, a body on stiff ground would ring, x'
 // = x/2 + h v/2, v' = -x/h.
-static void release_bodies(usi_contacts *c, const usi_island *s) {
+void usi_release_bodies(usi_contacts *c, const usi_island *s) {
     const int32_t *member = c->islands.members + s->first_tree;
     for (int32_t i = 0; i < s->n_tree; i++) {
         const bool is_pushed = c->pushed && c->pushed[member[i]];
         c->islands.tree[member[i]].is_released = c->model->tree[member[i]].is_free_body && !is_pushed;
     }
 }
+// Threads that share an island may take the same body.
 static inline void take_bodies(usi_contacts *c, const usi_collision_body *A, const usi_collision_body *B) {
-    if (A->tree >= 0) c->islands.tree[A->tree].is_released = false;
-    if (B->tree >= 0) c->islands.tree[B->tree].is_released = false;
+    if (A->tree >= 0) __atomic_store_n(&c->islands.tree[A->tree].is_released, false, __ATOMIC_RELAXED);
+    if (B->tree >= 0) __atomic_store_n(&c->islands.tree[B->tree].is_released, false, __ATOMIC_RELAXED);
 }
 
 // Bodies of a loop.
@@ -535,19 +585,43 @@ static usi_v4 slip_impulse(const usi_contacts *c, const usi_point_now *p) {
     return slip->d[0] * usi_v4_all(slip->g[0]) + slip->d[1] * usi_v4_all(slip->g[1]);
 }
 
-void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now,
-                   usi_contact_state *next) {
+static bool is_compliant(const usi_contacts *c, const usi_touch *t) {
+    const us_model *m = c->model;
+    return m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model == USI_MODEL_COMPLIANT &&
+           !m->material[t->material].is_soil;
+}
+
+// What a point keeps for `drain`: the gap that the step leaves, and the energy that its impulse has lost:
+// what it took from the bodies, less what is in the normal spring now and was not before.
+static void account(const usi_contacts *c, const usi_island *s, const usi_block *k, const double u[3],
+                    bool is_wanted, double memory[2]) {
+    const double h = c->model->step, gap = c->collide.point[k->point].gap, left = gap + h * u[0];
+    memory[0] = memory[1] = 0;
+    if (!is_wanted || left >= 0) return;
+    double before[3], work = 0;
+    usi_row_velocities_before(c, s, k, before);
+    for (int j = 0; j < 3; j++)
+        work += 0.5 * k->g[j] * (before[j] + u[j]);
+    const double stiffness = gap < 0 ? k->b[0] * k->K[0] / (h * gap) : 0,
+                 freed = gap < 0 ? 0.5 * stiffness * (gap * gap - left * left) : 0;
+    memory[0] = left;
+    memory[1] = fmax(0, freed - work);
+}
+
+void usi_keep_rows_of(usi_contacts *c, const usi_island *s, const usi_contact_state *now,
+                      usi_contact_state *next, usi_span blocks, usi_span points) {
     const double h = c->model->step;
     // Sweeps leave impulses that are not those of the velocities: there the stretch follows the impulse.
     const bool can_tie = s->kind == USI_ISLAND_BRANCH || s->kind == USI_ISLAND_BLOCKS;
     const int32_t is_kept = s->n_iteration == 0;
-    const usi_block *k = &c->rows.block[s->first_block], *const end = k + s->n_block;
-    const double *u = c->solve.u + 3 * s->first_block;
+    const usi_block *k = &c->rows.block[s->first_block + blocks.first],
+                    *const end = &c->rows.block[s->first_block + blocks.end];
+    const double *u = c->solve.u + 3 * (s->first_block + blocks.first);
     const usi_collision_body *A = c->collide.collision_body, *B = A;
     spring x = {NAN, NAN, 0, 0};
     int32_t touch = -1;
     bool presses = false;  // a point of the pair
-    release_bodies(c, s);
+    bool spins = false;    // the pair
     for (; k < end; k++, u += 3) {
         if (k->point < 0) {
             take_loop(c, s, k);
@@ -564,6 +638,8 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
             touch = p->touch;
             A = &c->collide.collision_body[c->islands.grouped[touch].collision_body_a];
             B = &c->collide.collision_body[c->islands.grouped[touch].collision_body_b];
+            spins = can_tie && (is_spinning(A, h) || is_spinning(B, h)) &&
+                    is_compliant(c, &c->collide.touch_now[touch]);
         }
         if (k->law == USI_ROTATION) {
             keep_angle(k, A, h, a);
@@ -583,6 +659,8 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
             is_tied = can_tie & p->is_tied & !is_sliding & (k->rebound == 0);
         }
         if (p->soil_contact >= 0) g += slip_impulse(c, p);
+        if (spins || (a->memory[0] != 0 && is_compliant(c, &c->collide.touch_now[touch])))
+            account(c, s, k, u, spins && k->g[0] > 0 && k->rebound == 0, a->memory);
         a->xi = usi_to_A(A, xi);
         a->g = usi_to_A(A, g);
 
@@ -599,8 +677,14 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
         a->is_kept = is_kept;
     }
     if (presses) take_bodies(c, A, B);
-    for (int32_t i = 0; i < s->n_point && s->n_skipped > 0; i++) {
+    for (int32_t i = points.first; i < points.end && s->n_skipped > 0; i++) {
         const int32_t point = c->islands.order[s->first_point + i];
         if (!c->collide.point[point].may_press) usi_keep_place(c, point, now, next);
     }
+}
+
+void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now,
+                   usi_contact_state *next) {
+    usi_release_bodies(c, s);
+    usi_keep_rows_of(c, s, now, next, (usi_span){0, s->n_block}, (usi_span){0, s->n_point});
 }

@@ -13,6 +13,9 @@
 // takes over, whose limit is that of the soil: a parked rover stays on its slope for ever. What resists
 // rolling acts at rest as a limited torque, in motion as the backward lean.
 #include "contact/soil.h"
+
+#include <float.h>
+
 #include "contact/contact__law.h"
 #include "contact/contact__parts.h"
 
@@ -33,6 +36,11 @@ static const double LOOK_AHEAD[2] = {0.3, 0.9}, LOOK_ASIDE = 0.35;
 // The anchor of soil at rest is so many times as stiff as the soil at the beginning of its shear: it holds,
 // and moves by less than a tenth of a millimetre, so slowly that a wheel that begins to hold does not roll.
 static const double HOLD = 100;
+// Friction over load, at most: what hardly presses is held by its weight, not by cohesion.
+static const double MAX_FRICTION = 10;
+// Lean of the normal stress's resultant over the load, at most: the stress of a wheel that is half buried
+// leans by about 1.
+static const double MAX_LEAN = 3;
 
 // ---------------------------------------------------------------- the ground
 
@@ -178,7 +186,8 @@ static void look_at_maps(usi_contacts *c, const usi_contact_state *now, const us
 
 static double clamp(double x, double min, double max) { return x < min ? min : x > max ? max : x; }
 
-// A cylinder across the ground: where it is in the soil. False: it lies on its side.
+// A cylinder across the ground: where it is in the soil. False: it lies on its side. `last`, of the last
+// step: m that it had dug; its sinkage, negative where it met the soil behind it, 0: it was not there.
 static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_material_def *tread,
                           const us_soil *soil, int32_t geom, const double last[US_TOUCH_MEMORY],
                           usi_soil_contact *k) {
@@ -195,7 +204,7 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
                                .grouser_height = tread->grouser_height,
                                .n_grouser = tread->n_grouser};
     double r = us_soil_wheel_radius(&k->wheel), b = k->wheel.width;
-    double reach = clamp(sqrt(2 * r * fmax(last[1], 0)), 0.15 * r, 0.7 * r);
+    double reach = clamp(sqrt(2 * r * fabs(last[1])), 0.15 * r, 0.7 * r);
     us_vec3 n = us_vec3_make(0, 0, 1);
     if (e->g->geom.kind == US_GEOM_HEIGHT_FIELD) {
         double along = (usi_ground_at(e->g, p.x + reach * ax, p.y + reach * ay) -
@@ -223,8 +232,8 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
     k->spin = usi_v4_dot(turn_to_world(e, axle), B->w);
     // One that stands meets the soil that it came to, whichever way it trembles: behind it is its own rut.
     bool is_still = fmax(fabs(k->vx), fabs(r * k->spin)) < ROLL;
-    k->direction =
-        is_still && last[0] != 0 ? last[0] : us_soil_wheel_slip(&k->wheel, k->vx, k->vy, k->spin).forward;
+    k->direction = is_still && last[1] != 0 ? copysign(1, last[1])
+                                            : us_soil_wheel_slip(&k->wheel, k->vx, k->vy, k->spin).forward;
     double below = 0, pressed = 0;
     for (int i = 0; i < 4; i++) {
         // Beyond the columns that it has pressed itself.
@@ -242,12 +251,23 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
     // A patch shows how deep the soil was pressed: without its load it has come up a little.
     k->sinkage = r - below + (pressed > 0 ? pressed - us_soil_rut_depth(soil, b, pressed) : 0);
     k->load = (us_soil_history){pressed, us_vec3_norm(c->model->gravity)};
+    k->wheel.dug = clamp(last[0], 0, fmax(k->sinkage, 0));
     return true;
 }
 
 static double step_between(double x, double low, double high) {
     double t = clamp((x - low) / (high - low), 0, 1);
     return t * t * (3 - 2 * t);
+}
+
+// Bounds what soil does along the ground by what it carries: a wheel that hardly presses, since it comes up
+// out of the hole that it dug, is not held by cohesion on the hole's walls.
+static void bound_reaction(us_wheel_reaction *f, double r) {
+    double carries = fmax(f->force.z, 0), shear = f->moment.y / r, lean = f->force.x - shear;
+    double along = clamp(shear, -MAX_FRICTION * carries, MAX_FRICTION * carries);
+    f->force.y = clamp(f->force.y, -MAX_FRICTION * carries, MAX_FRICTION * carries);
+    f->force.x = along + clamp(lean, -MAX_LEAN * carries, MAX_LEAN * carries);
+    f->moment.y = r * along;
 }
 
 // The forces of a wheel and their slopes, and what an ordinary point would say in its place.
@@ -259,20 +279,18 @@ static void wheel_law(usi_soil_contact *k, const us_soil *soil, bool is_trial, d
     k->blend = is_trial ? 0 : step_between(speed, REST, ROLL);
     k->reaction =
         us_soil_wheel_reaction_faded(soil, &k->wheel, k->load, k->sinkage, k->vx, k->vy, k->spin, k->blend);
+    bound_reaction(&k->reaction, r);
     const us_vec3 f = k->reaction.force;
     // Sunk deeper than the model goes the wheel is carried by more than the rim.
-    double dh = 1e-6 + 1e-3 * k->sinkage;
-    double deeper = us_soil_wheel_reaction_faded(soil, &k->wheel, k->load, k->sinkage + dh, k->vx, k->vy,
-                                                 k->spin, k->blend)
-                        .force.z;
-    double stiff = fmax((deeper - f.z) / dh, fmax(f.z, 1) / r);
+    double stiff = fmax(k->reaction.parts.stiffness, fmax(f.z, 1) / r);
     double fz = fmax(f.z, 0) + (k->reaction.parts.is_buried ? stiff * (k->sinkage - 0.95 * r) : 0);
     // How the shear falls as the rim goes faster over the soil.
     double dv = 0.02 * fmax(speed, REST), sign = k->reaction.slip.forward;
-    double less = us_soil_wheel_reaction_faded(soil, &k->wheel, k->load, k->sinkage, k->vx + sign * dv, k->vy,
-                                               k->spin, k->blend)
-                      .moment.y;
-    double shear = k->reaction.moment.y / r, along = sign * (k->reaction.moment.y - less) / (r * dv);
+    us_wheel_reaction faster = us_soil_wheel_reaction_faded(soil, &k->wheel, k->load, k->sinkage,
+                                                            k->vx + sign * dv, k->vy, k->spin, k->blend);
+    bound_reaction(&faster, r);
+    double shear = k->reaction.moment.y / r,
+           along = sign * (k->reaction.moment.y - faster.moment.y) / (r * dv);
     k->drag[0] = fmax(fmax(along, fabs(shear) / 10), 1e-3);
     double isotropic = soil->lateral == US_LATERAL_ISHIGAMI
                            ? k->drag[0] * fmax(soil->shear_x / soil->shear_y, 1)
@@ -284,9 +302,12 @@ static void wheel_law(usi_soil_contact *k, const us_soil *soil, bool is_trial, d
     double upright = k->force > 0 ? fz / k->force : 1,
            area = k->wheel.width * r * (k->reaction.parts.entry - k->reaction.parts.exit);
     k->stiffness = stiff * upright * upright;
+    // A wheel that hardly presses is held by its weight, not by glue: the ratio of cohesion and load would
+    // grow beyond all bounds.
     double mass = fmax(fz, 1) / fmax(g, 0.1),
-           mu = fz > 0 ? tan(soil->friction_angle) + soil->cohesion * area / fz : 0, rest = 1 - k->blend,
-           friction = rest * mu, hold = HOLD * fmax(usi_friction_limit(mu, fz), 1) / soil->shear_x;
+           mu = fz > 0 ? fmin(tan(soil->friction_angle) + soil->cohesion * area / fz, MAX_FRICTION) : 0,
+           rest = 1 - k->blend, friction = rest * mu,
+           hold = HOLD * fmax(usi_friction_limit(mu, fz), 1) / soil->shear_x;
     *law = (us_touch_law){.stiffness = k->stiffness,
                           .damping = 2 * WHEEL_DAMPING * sqrt(stiff * mass),
                           .tangent_stiffness = hold,
@@ -297,6 +318,12 @@ static void wheel_law(usi_soil_contact *k, const us_soil *soil, bool is_trial, d
                           .rolling = fz > 0 ? rest * r * fabs(f.x - shear) / fz : 0};
     if (is_trial) law->static_friction = law->kinetic_friction = law->torsion = law->rolling = 0;
     law->force = k->force - law->damping * normal_velocity;
+}
+
+// What the wheel has dug after a step, m. One that rests digs nothing, however it trembles.
+static double dig(const usi_soil_contact *k, const us_soil *soil, double step) {
+    double moved = step * k->blend, slide = k->vx - us_soil_wheel_radius(&k->wheel) * k->spin;
+    return us_soil_wheel_dig(soil, &k->wheel, k->sinkage, moved * slide, moved * k->vx);
 }
 
 void usi_soil_tilt(const usi_contacts *c, const usi_island *s, const usi_soil_contact *k, usi_block *point) {
@@ -358,9 +385,10 @@ static void foot_law(usi_soil_contact *k, const us_soil *soil, const us_touch *s
     double depth = fmax(k->sinkage, 0), deepest = fmax(memory[0], depth), slope, area;
     double width =
         k->radius > 0 ? fmax(2 * sqrt(2 * k->radius * fmax(deepest, 1e-6)), 1e-4) : sqrt(fmax(k->area, 1e-8));
-    double pressure = soil->kc / width + soil->kphi,
-           max = carry(k, pressure, soil->n, deepest, &slope, &area);
-    double again = fmax((soil->unload + soil->unload_depth * deepest) * area, slope);
+    double pressure = us_soil_modulus(soil, width), max = carry(k, pressure, soil->n, deepest, &slope, &area);
+    // Never softer than the fresh soil: the line ends where it began to unload, and meets 0 in the soil.
+    double again = fmax((soil->unload + soil->unload_depth * deepest) * area,
+                        fmax(slope, deepest > 0 ? max / deepest : 0));
     bool is_new = depth >= deepest;
     k->force = is_new ? max : fmax(0, max - again * (deepest - depth));
     k->stiffness = fmax(is_new && normal_velocity <= 0 ? slope : again, 1);
@@ -368,8 +396,7 @@ static void foot_law(usi_soil_contact *k, const us_soil *soil, const us_touch *s
     memory[1] = k->radius > 0 ? k->strip : k->is_curved ? -k->area : k->area;
     double mass = seen->mass, mu = k->force > 0 ? tan(soil->friction_angle) + soil->cohesion * area / k->force
                                                 : tan(soil->friction_angle);
-    // A foot that hardly presses is held by its weight, not by glue.
-    mu = fmin(mu, 10);
+    mu = fmin(mu, MAX_FRICTION);
     double hold = HOLD * fmax(usi_friction_limit(mu, k->force), 1) / soil->shear_x,
            round = k->is_curved ? sqrt(k->area) : k->radius;
     // Flat faces have levers in their four points; what is round rolls out of its print.
@@ -391,8 +418,8 @@ void usi_soil_law(const usi_contacts *c, const usi_contact_state *next, usi_soil
     const us_soil *soil = usi_soil_contact_soil(c, next, k);
     if (k->is_wheel) {
         wheel_law(k, soil, c->is_trial, normal_velocity, law);
-        memory[0] = k->direction;
-        memory[1] = k->sinkage;
+        memory[0] = dig(k, soil, c->is_trial ? 0 : c->model->step);
+        memory[1] = k->direction * fmax(k->sinkage, DBL_MIN);
     } else {
         foot_law(k, soil, seen, normal_velocity, memory, law);
     }

@@ -12,24 +12,28 @@ typedef struct solve_context {
     const usi_contact_input *in;
 } solve_context;
 
-static void sweep(usi_contacts *c, usi_island *s, int32_t thread) {
-    s->n_iteration +=
-        usi_gauss_seidel(&c->solve.body[s->first_body], s->n_body, &c->rows.block[s->first_block], s->n_block,
-                         MIN_SWEEPS, MAX_SWEEPS, 1e-5, c->solve.work[thread]);
-    const usi_free *body = &c->solve.body[s->first_body];
-    for (int32_t i = 0; i < s->n_block; i++) {
-        const usi_block *k = &c->rows.block[s->first_block + i];
-        usi_v4 w, v;
-        usi_block_twist(body, k, &w, &v);
-        for (int j = 0; j < 3; j++)
-            c->solve.u[3 * (s->first_block + i) + j] = usi_v4_sum(k->m[j] * w + k->d[j] * v);
+static void sweep(usi_contacts *c, usi_island *s, usi_pool *pool, int32_t thread) {
+    usi_free *body = &c->solve.body[s->first_body];
+    usi_block *block = &c->rows.block[s->first_block];
+    void *work = c->solve.work[thread];
+    if (usi_is_fast(c, USI_FAST_SWEEP))
+        s->n_iteration += usi_gauss_seidel_four(body, s->n_body, block, s->n_block, MIN_SWEEPS, MAX_SWEEPS,
+                                                1e-5, work, pool);
+    else
+        s->n_iteration +=
+            usi_gauss_seidel(body, s->n_body, block, s->n_block, MIN_SWEEPS, MAX_SWEEPS, 1e-5, work);
+    if (pool) {
+        usi_shared_velocities(c, s);
+        return;
     }
+    for (int32_t i = 0; i < s->n_block; i++)
+        usi_block_velocity(body, &block[i], c->solve.u + 3 * (s->first_block + i));
 }
 
 static void solve_rows(usi_contacts *c, usi_island *s, const usi_contact_input *in, int32_t thread) {
     switch ((usi_island_kind)s->kind) {
     case USI_ISLAND_GAUSS_SEIDEL:
-        sweep(c, s, thread);
+        sweep(c, s, NULL, thread);
         break;
     case USI_ISLAND_RIGID:
         usi_rigid_island(c, s, in, thread);
@@ -77,10 +81,29 @@ static bool find_missed(usi_contacts *c, usi_island *s) {
     return any;
 }
 
+// Pushes overlaps apart: a solve for positions alone.
+static bool push_apart(const solve_context *x, usi_island *s, int32_t thread) {
+    usi_contacts *c = x->c;
+    do {
+        if (!usi_make_rows(c, s, x->now, x->next, thread)) return false;
+        if (s->n_impact > 0) return true;
+        usi_overlap_push(c, s);
+        solve_rows(c, s, x->in, thread);
+    } while (s->n_skipped > 0 && !s->failed && find_missed(c, s));
+    usi_overlap_take(c, s);
+    s->is_pushed = s->is_again = true;
+    return !s->failed;
+}
+
 static void solve_one(void *context, int32_t i, int32_t thread) {
     solve_context *x = context;
     usi_contacts *c = x->c;
     usi_island *s = &c->islands.island[i];
+    if (usi_can_share(c, s, x->now)) return;
+    if (c->collide.has_overlap && usi_overlap_in(c, s) && !push_apart(x, s, thread)) {
+        s->failed = true;
+        return;
+    }
     do {
         if (!usi_make_rows(c, s, x->now, x->next, thread)) {
             s->failed = true;
@@ -92,6 +115,20 @@ static void solve_one(void *context, int32_t i, int32_t thread) {
         while (s->n_impact > 0 && usi_impact_again(c, s, x->next));
     } while (s->n_skipped > 0 && !s->failed && find_missed(c, s));
     usi_keep_rows(c, s, x->now, x->next);
+    if (s->is_pushed) usi_overlap_keep(c, s, x->in, x->next);
+}
+
+// An island that is swept, by all threads.
+static void solve_shared(const solve_context *x, usi_island *s) {
+    usi_contacts *c = x->c;
+    do {
+        usi_shared_rows(c, s, x->now, x->next);
+        if (s->n_impact > 0) usi_impact_start(c, s);
+        do
+            sweep(c, s, c->pool, 0);
+        while (s->n_impact > 0 && usi_impact_again(c, s, x->next));
+    } while (s->n_skipped > 0 && find_missed(c, s));
+    usi_shared_keep(c, s, x->now, x->next);
 }
 
 // Adds an impulse along a block's rows to a ghost's link: about O as forces F and moments N, at the link's
@@ -143,6 +180,9 @@ bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contac
     usi_free_start(c, in);
     usi_rows_start(c);
     usi_pool_run(c->pool, c->islands.n_island, 1, solve_one, &x);
+    for (int32_t i = 0; i < c->islands.n_island; i++) {
+        if (usi_can_share(c, &c->islands.island[i], now)) solve_shared(&x, &c->islands.island[i]);
+    }
     // Pairs that are near each other, and in no island.
     for (int32_t i = 0; i < c->collide.n_touch && c->islands.has_idle; i++) {
         const usi_touch *t = &c->collide.touch_now[i];
@@ -150,11 +190,15 @@ bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contac
             usi_keep_place(c, t->first + k, now, next);
     }
     usi_free_finish(c, in);
+    if (c->collide.has_overlap) usi_overlap_finish(c, in);
     bool ok = true;
     for (int32_t i = 0; i < c->islands.n_island; i++) {
         ok = ok && !c->islands.island[i].failed;
         c->n_iteration += c->islands.island[i].n_iteration;
-        c->n_fallback += c->islands.island[i].is_lagged;
+        const uint32_t fallback = c->islands.island[i].fallback;
+        c->n_fallback += fallback != 0;
+        for (int k = 0; k < USI_N_FALLBACK && fallback != 0; k++)
+            c->n_fallback_by[k] += fallback >> k & 1;
         c->n_solve++;
     }
     return ok;

@@ -89,8 +89,8 @@ void usi_candidates_put_deepest(usi_candidates *c, int32_t first, double near, d
 void usi_candidates_reduce_face(usi_candidates *c, int32_t first, int32_t keep, double tolerance);
 // Selects a manifold: at most 8 points, half of them the deepest, the others the most distant.
 void usi_candidates_to_manifold(usi_candidates *c, double tolerance, us_manifold *out);
-// Makes room for at least half of the candidates: when there is less, they are reduced to a manifold.
-void usi_candidates_make_room(usi_candidates *c);
+// Reduces the candidates from `first` on to `keep`, half of them the deepest, the others the most distant.
+void usi_candidates_keep_spread(usi_candidates *c, int32_t first, int32_t keep, double tolerance);
 
 // Feature ids of pairs in closed form: a kind, plus which corner or end of the shape it is.
 enum { USI_ID_POINT = 1 << 20, USI_ID_CORNER = 2 << 20, USI_ID_END = 3 << 20 };

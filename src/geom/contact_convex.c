@@ -493,44 +493,39 @@ void usi_candidates_reduce_face(usi_candidates *c, int32_t first, int32_t keep, 
     c->n = first + keep;
 }
 
-static void keep_spread(usi_candidates *c, double tolerance) {
-    int32_t n = c->n;
-    usi_candidate *p = c->at;
-    if (n > US_MANIFOLD_POINTS) {
-        int32_t k = 0;
-        for (; k < US_MANIFOLD_POINTS / 2; k++) {
-            int32_t best = k;
-            for (int32_t i = k + 1; i < n; i++) {
-                if (p[i].gap < p[best].gap) best = i;
-            }
-            exchange(c, k, best);
+void usi_candidates_keep_spread(usi_candidates *c, int32_t first, int32_t keep, double tolerance) {
+    int32_t n = c->n - first;
+    if (n <= keep) return;
+    usi_candidate *p = c->at + first;
+    int32_t k = 0;
+    for (; k < keep / 2; k++) {
+        int32_t best = k;
+        for (int32_t i = k + 1; i < n; i++) {
+            if (p[i].gap < p[best].gap) best = i;
         }
-        for (; k < US_MANIFOLD_POINTS; k++) {
-            int32_t best = k;
-            double score = -1;
-            for (int32_t i = k; i < n; i++) {
-                double near = INFINITY;
-                for (int32_t j = 0; j < k; j++) {
-                    us_vec3 d = us_vec3_sub(p[i].p_A, p[j].p_A);
-                    near = fmin(near, us_vec3_dot(d, d));
-                }
-                if (near > score + tolerance * tolerance) {
-                    score = near;
-                    best = i;
-                }
-            }
-            exchange(c, k, best);
-        }
-        c->n = US_MANIFOLD_POINTS;
+        exchange(c, first + k, first + best);
     }
-}
-
-void usi_candidates_make_room(usi_candidates *c) {
-    if (c->n > USI_CANDIDATES / 2) keep_spread(c, 0);
+    for (; k < keep; k++) {
+        int32_t best = k;
+        double score = -1;
+        for (int32_t i = k; i < n; i++) {
+            double near = INFINITY;
+            for (int32_t j = 0; j < k; j++) {
+                us_vec3 d = us_vec3_sub(p[i].p_A, p[j].p_A);
+                near = fmin(near, us_vec3_dot(d, d));
+            }
+            if (near > score + tolerance * tolerance) {
+                score = near;
+                best = i;
+            }
+        }
+        exchange(c, first + k, first + best);
+    }
+    c->n = first + keep;
 }
 
 void usi_candidates_to_manifold(usi_candidates *c, double tolerance, us_manifold *out) {
-    keep_spread(c, tolerance);
+    usi_candidates_keep_spread(c, 0, US_MANIFOLD_POINTS, tolerance);
     int32_t n = out->n = c->n;
     const usi_candidate *p = c->at;
     for (int32_t i = 0; i < n; i++) {

@@ -149,6 +149,70 @@ void usi_contact_capsules(const us_geom *A, us_pose X_WA, const us_geom *B, us_p
 
 // ---- Half space ----
 
+static void exchange(usi_candidate *a, usi_candidate *b) {
+    const usi_candidate t = *a;
+    *a = *b;
+    *b = t;
+}
+
+// Keeps US_MANIFOLD_POINTS of n points: those that press, all but one if need be, and others far from these.
+// One that presses and is left out would be missed in the next step, and the body would rock.
+static void keep_pressing(usi_candidate *p, int32_t n) {
+    int32_t n_deep = 0, k = 0;
+    for (int32_t i = 0; i < n; i++)
+        n_deep += p[i].gap < 0;
+    n_deep = n_deep < 4 ? 4 : n_deep > US_MANIFOLD_POINTS - 1 ? US_MANIFOLD_POINTS - 1 : n_deep;
+    for (; k < n_deep; k++) {
+        for (int32_t i = k + 1; i < n; i++) {
+            if (p[i].gap < p[k].gap) exchange(&p[i], &p[k]);
+        }
+    }
+    for (; k < US_MANIFOLD_POINTS; k++) {
+        int32_t best = k;
+        double score = -1;
+        for (int32_t i = k; i < n; i++) {
+            double near = INFINITY;
+            for (int32_t j = 0; j < k; j++) {
+                const us_vec3 d = us_vec3_sub(p[i].p_A, p[j].p_A);
+                near = fmin(near, us_vec3_dot(d, d));
+            }
+            if (near > score) best = i;
+            score = fmax(score, near);
+        }
+        exchange(&p[k], &p[best]);
+    }
+}
+
+// The corners of a hull that are near the plane, where these are more than the `n_corner` of its lowest face:
+// a bottom that is nearly flat rests on corners of several faces, and face by face it would rock for ever. At
+// most US_MANIFOLD_POINTS are kept, the deepest among them. False when the face says all.
+static bool add_corners(const us_geom *A, us_pose X_WA, us_vec3 n, us_vec3 at, int32_t n_corner,
+                        double margin, usi_candidates *c) {
+    const us_hull *hull = A->hull;
+    const us_vec3 n_A = us_quat_rotate(us_quat_conj(X_WA.q), n);
+    const double height = us_vec3_dot(n, us_vec3_sub(X_WA.p, at)) - A->radius;
+    int32_t n_near = 0;
+    for (int32_t i = 0; i < hull->n_vertex; i++)
+        n_near += height + us_vec3_dot(n_A, hull->vertex[i]) <= margin;
+    if (n_near <= n_corner) return false;
+    const int32_t first = c->n;
+    for (int32_t i = 0; i < hull->n_vertex; i++) {
+        const double gap = height + us_vec3_dot(n_A, hull->vertex[i]);
+        if (!(gap <= margin)) continue;
+        const us_vec3 p = usi_vec3_add_scaled(us_pose_point(X_WA, hull->vertex[i]), -A->radius, n);
+        if (c->n == USI_CANDIDATES && c->n - first > US_MANIFOLD_POINTS) {
+            keep_pressing(c->at + first, c->n - first);
+            c->n = first + US_MANIFOLD_POINTS;
+        }
+        usi_candidates_add(c, margin, n, p, usi_vec3_add_scaled(p, -gap, n), 1ull << 52 | (uint64_t)i);
+    }
+    if (c->n - first > US_MANIFOLD_POINTS) {
+        keep_pressing(c->at + first, c->n - first);
+        c->n = first + US_MANIFOLD_POINTS;
+    }
+    return true;
+}
+
 void usi_contact_half_space(const us_geom *A, us_pose X_WA, us_pose X_WB, double margin, usi_candidates *c) {
     us_vec3 n = us_quat_rotate(X_WB.q, us_vec3_make(0, 0, 1)), down = us_vec3_scale(-1, n);
     us_vec3 d_A = us_quat_rotate(us_quat_conj(X_WA.q), down);
@@ -158,6 +222,7 @@ void usi_contact_half_space(const us_geom *A, us_pose X_WA, us_pose X_WB, double
     usi_feature f;
     // Four points of a rim carry a load like the whole rim; all corners of a polygon are tested.
     usi_feature_find(A, X_WA, down, 4, &f);
+    if (A->kind == US_GEOM_CONVEX && add_corners(A, X_WA, n, X_WB.p, f.n, margin, c)) return;
     int32_t first = c->n;
     double min_gap = INFINITY, size = usi_geom_extent(A);
     for (int32_t i = 0; i < f.n; i++) {

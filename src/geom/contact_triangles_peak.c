@@ -71,57 +71,55 @@ static double point_distance(const usi_surface_query *t, us_vec3 v, us_vec3 *out
     return distance - g->radius;
 }
 
-bool usi_is_peak_near(usi_surface_query *t, us_vec3 v, uint32_t index, double *out_distance,
-                      us_vec3 *out_outward) {
+bool usi_find_peak(usi_surface_query *t, us_vec3 v, uint32_t index, us_vec3 face_normal, usi_peak *out) {
     if (v.x < t->box.min.x || v.x > t->box.max.x || v.y < t->box.min.y || v.y > t->box.max.y ||
         v.z < t->box.min.z)
         return false;
-    for (int32_t i = 0; i < t->n_seen; i++) {
-        if (t->seen[i] == index) return false;
-    }
-    if (t->n_seen < USI_MAX_SEEN_VERTICES) t->seen[t->n_seen++] = index;
-    us_geom_kind kind = t->A->kind;
+    // The flat side of the shape that a corner pokes into depends on the face it is seen from: such a corner
+    // is tested with each, and equal points are one.
+    uint32_t *seen = &t->seen[index % USI_SEEN_VERTICES];
+    if (*seen == index + 1) return false;
+    const us_geom_kind kind = t->A->kind;
+    us_vec3 outward = face_normal;
+    double distance = NAN;
     if (kind == US_GEOM_SPHERE || kind == US_GEOM_CAPSULE || kind == US_GEOM_CYLINDER) {
-        *out_distance = point_distance(t, v, out_outward);
-        return *out_distance <= t->margin;
+        distance = point_distance(t, v, &outward);
+        if (!(distance <= t->margin)) *seen = index + 1;
+        if (!(distance <= t->margin)) return false;
     }
-    *out_distance = NAN;
-    return true;
-}
 
-void usi_collide_peak(usi_surface_query *t, us_vec3 v, uint32_t index, us_vec3 face_normal, double distance,
-                      us_vec3 outward, const us_vec3 *rim, int32_t n) {
-    uint64_t id = (uint64_t)index << 32 | USI_SURFACE_ID_PEAK;
     // Normal: of a flat face of the shape above the peak, wherever the peak is under it; else that of the
     // shape at the point nearest to the peak.
-    usi_feature A, peak;
-    usi_feature_find(t->A, t->X_FA, us_vec3_scale(-1, face_normal), USI_FEATURE_POINTS, &A);
-    us_vec3 normal = us_vec3_scale(-1, A.normal);
-    bool is_flat = A.n > 2;
+    const usi_feature *A = usi_surface_feature(t, us_vec3_scale(-1, face_normal));
+    us_vec3 normal = us_vec3_scale(-1, A->normal);
+    const bool is_flat = A->n > 2;
     if (!is_flat) {
+        *seen = index + 1;
         // Most peaks are out of reach along the line to the shape's middle.
         us_vec3 away = usi_vec3_unit(us_vec3_sub(t->X_FA.p, v), face_normal);
         if (isnan(distance) && usi_lowest_height(t, away) - us_vec3_dot(away, v) > t->margin + 1e-9 * t->size)
-            return;
+            return false;
         if (isnan(distance)) distance = point_distance(t, v, &outward);
-        if (!(distance <= t->margin)) return;
+        if (!(distance <= t->margin)) return false;
         normal = us_vec3_scale(-1, outward);
     }
+    *out = (usi_peak){v, normal, face_normal, index, is_flat, distance};
+    return true;
+}
 
-    // All edges of the peak fall away from the shape.
-    for (int32_t i = 0; i < n; i++) {
-        if (us_vec3_dot(normal, us_vec3_sub(rim[i], v)) > 0) return;
-    }
-    if (!is_flat) {
-        usi_surface_add(t, normal, usi_vec3_add_scaled(v, distance, normal), v, id);
+void usi_collide_peak(usi_surface_query *t, const usi_peak *p) {
+    const uint64_t id = (uint64_t)p->index << 32 | USI_SURFACE_ID_PEAK;
+    if (!p->is_flat) {
+        usi_surface_add(t, p->normal, usi_vec3_add_scaled(p->v, p->distance, p->normal), p->v, id);
         return;
     }
+    usi_feature peak;
     peak.n = 1;
     peak.id = 0;
-    peak.normal = normal;
-    peak.p[0] = v;
+    peak.normal = p->normal;
+    peak.p[0] = p->v;
     usi_candidates q;
     q.n = 0;
-    usi_clip_face(&A, &peak, true, 0, t->margin, &q);
-    if (q.n > 0) usi_surface_add(t, normal, q.at[0].p_A, q.at[0].p_B, id);
+    usi_clip_face(usi_surface_feature(t, us_vec3_scale(-1, p->face_normal)), &peak, true, 0, t->margin, &q);
+    if (q.n > 0) usi_surface_add(t, p->normal, q.at[0].p_A, q.at[0].p_B, id);
 }

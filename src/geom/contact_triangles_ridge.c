@@ -109,9 +109,11 @@ static inline void add_on_ridge(usi_surface_query *t, const usi_facet *f, int k,
     usi_candidates q;
     q.n = 0;
     if (A.n == 2) usi_clip_lines(&A, &ridge, n, t->margin, &q);
-    // The normal of a face of the shape must leave both faces beside the ridge behind.
-    bool is_behind = us_vec3_dot(A.normal, us_vec3_sub(f->across[k], r->e)) >= 0 &&
-                     us_vec3_dot(A.normal, us_vec3_sub(f->v[(k + 2) % 3], r->e)) >= 0;
+    // The normal of a face of the shape must leave both faces beside the ridge behind, within rounding: one
+    // of them may lie on it.
+    const double least = -1e-9 * t->size;
+    bool is_behind = us_vec3_dot(A.normal, us_vec3_sub(f->across[k], r->e)) >= least &&
+                     us_vec3_dot(A.normal, us_vec3_sub(f->v[(k + 2) % 3], r->e)) >= least;
     if (A.n > 2 && is_behind && fabs(us_vec3_dot(A.normal, r->u)) < 0.3)
         usi_clip_face(&A, &ridge, true, 0, t->margin, &q);
     for (int32_t i = 0; i < q.n; i++)

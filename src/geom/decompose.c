@@ -23,12 +23,15 @@
 #include <float.h>
 #include <string.h>
 
+#include "geom/moments.h"
 #include "geom/standoff.h"
 
 enum {
     MAX_PLANES = 64,
     MAX_EDGES = 12,      // concave edges that give planes, per cut
     SCORE_POINTS = 600,  // points that stand for a side when planes are compared
+    ROUGH_POINTS = 100,  // points in a first comparison of all planes
+    FINE_PLANES = 6,     // planes that are compared again with more points
     ROUNDS = 3,          // of cutting and joining
     MAX_JOINED = 64,     // parts beyond this are not tried for joining: the work grows as their square
 };
@@ -166,9 +169,10 @@ static double hull_volume(const us_hull *h) {
     return sum;
 }
 
-// The volume of the hull around every k-th of the points; 0 when it has none.
-static us_status points_volume(const decomposition *w, us_vec3 *points, int32_t n, double *out_volume) {
-    int32_t stride = 1 + n / SCORE_POINTS, kept = 0;
+// The volume of the hull around every k-th of the points, about max_n of them; 0 when it has none.
+static us_status points_volume(const decomposition *w, us_vec3 *points, int32_t n, int32_t max_n,
+                               double *out_volume) {
+    int32_t stride = 1 + n / max_n, kept = 0;
     for (int32_t i = 0; i < n; i += stride)
         points[kept++] = points[i];
     us_hull *hull = NULL;
@@ -184,7 +188,7 @@ static us_status part_finish(const decomposition *w, convex_part *p, us_error *e
     us_status status = us_hull_create(p->soup.vertex, p->soup.n_vertex, &w->allocator, &p->hull, err);
     if (status) return status;
     p->volume = hull_volume(p->hull);
-    p->standoff = usi_hull_standoff(p->hull, w->mesh, unresolved * w->max_error);
+    p->standoff = usi_hull_standoff(p->hull, w->mesh, unresolved * w->max_error, INFINITY);
     return US_OK;
 }
 static void part_free(const decomposition *w, convex_part *p) {
@@ -317,36 +321,6 @@ static void planes_add(planes *p, us_vec3 normal, us_vec3 through, double size) 
     p->at[p->n++] = x;
 }
 
-// Eigenvectors of a symmetric 3 x 3 matrix by Jacobi's rotations: columns of V.
-static void principal_axes(double A[3][3], double V[3][3]) {
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            V[i][j] = i == j;
-    for (int sweep = 0; sweep < 12; sweep++) {
-        for (int p = 0; p < 2; p++) {
-            for (int q = p + 1; q < 3; q++) {
-                if (fabs(A[p][q]) <= 1e-15 * (fabs(A[p][p]) + fabs(A[q][q]))) continue;
-                double theta = (A[q][q] - A[p][p]) / (2 * A[p][q]),
-                       t = (theta < 0 ? -1 : 1) / (fabs(theta) + sqrt(theta * theta + 1));
-                double c = 1 / sqrt(t * t + 1), s = t * c;
-                for (int k = 0; k < 3; k++) {
-                    double x = A[k][p], y = A[k][q];
-                    A[k][p] = c * x - s * y;
-                    A[k][q] = s * x + c * y;
-                }
-                for (int k = 0; k < 3; k++) {
-                    double x = A[p][k], y = A[q][k];
-                    A[p][k] = c * x - s * y;
-                    A[q][k] = s * x + c * y;
-                    double v = V[k][p], u = V[k][q];
-                    V[k][p] = c * v - s * u;
-                    V[k][q] = s * v + c * u;
-                }
-            }
-        }
-    }
-}
-
 // Second moments of the soup's surface, each triangle as a weight at its middle.
 static void soup_axes(const soup *s, us_vec3 axis[3]) {
     double total = 0, A[3][3] = {{0}}, V[3][3];
@@ -369,7 +343,7 @@ static void soup_axes(const soup *s, us_vec3 axis[3]) {
         }
         if (pass == 0) mean = us_vec3_scale(total > 0 ? 1 / total : 0, mean);
     }
-    principal_axes(A, V);
+    usi_principal_axes(A, V);
     for (int k = 0; k < 3; k++)
         axis[k] = us_vec3_make(V[0][k], V[1][k], V[2][k]);
 }
@@ -411,22 +385,41 @@ static void find_planes(decomposition *w, const convex_part *p, planes *out) {
 
 // ---- Cutting and joining ----
 
-// Compares the planes by the volume they leave; *out_best is -1 when none cuts the part in two that have
-// volume.
+// The volume that a plane leaves in the two hulls, and what an uneven cut costs; DBL_MAX when a side has
+// none.
+static us_status score_plane(const decomposition *w, const convex_part *p, plane at, int32_t max_n,
+                             soup *scratch, int32_t *number, double *out_score) {
+    double volume[2] = {0, 0};
+    *out_score = DBL_MAX;
+    for (int k = 0; k < 2; k++) {
+        cut(&p->soup, at, k ? -1 : 1, on_plane * w->size, number, scratch);
+        us_status status = points_volume(w, scratch->vertex, scratch->n_vertex, max_n, &volume[k]);
+        if (status) return status;
+        if (!(volume[k] > 0)) return US_OK;
+    }
+    *out_score = volume[0] + volume[1] + evenness * fabs(volume[0] - volume[1]);
+    return US_OK;
+}
+
+// Compares the planes by the volume they leave: all of them by few points, the best of these by many.
+// *out_best is -1 when none cuts the part in two that have volume.
 static us_status choose_plane(decomposition *w, const convex_part *p, const planes *all, soup *scratch,
                               int32_t *number, int *out_best) {
-    double min_score = DBL_MAX;
+    double rough[MAX_PLANES], min_score = DBL_MAX;
+    const bool is_large = p->soup.n_vertex > ROUGH_POINTS;
     *out_best = -1;
+    for (int i = 0; i < all->n && is_large; i++) {
+        us_status status = score_plane(w, p, all->at[i], ROUGH_POINTS, scratch, number, &rough[i]);
+        if (status) return status;
+    }
     for (int i = 0; i < all->n; i++) {
-        double volume[2];
-        for (int k = 0; k < 2; k++) {
-            cut(&p->soup, all->at[i], k ? -1 : 1, on_plane * w->size, number, scratch);
-            us_status status = points_volume(w, scratch->vertex, scratch->n_vertex, &volume[k]);
-            if (status) return status;
-            if (!(volume[k] > 0)) break;
-        }
-        if (!(volume[0] > 0) || !(volume[1] > 0)) continue;
-        double score = volume[0] + volume[1] + evenness * fabs(volume[0] - volume[1]);
+        int n_better = 0;
+        for (int j = 0; j < all->n && is_large; j++)
+            n_better += rough[j] < rough[i] || (rough[j] == rough[i] && j < i);
+        if (n_better >= FINE_PLANES) continue;
+        double score;
+        us_status status = score_plane(w, p, all->at[i], SCORE_POINTS, scratch, number, &score);
+        if (status) return status;
         if (score < min_score - 1e-9 * p->volume) {
             min_score = score;
             *out_best = i;
@@ -482,26 +475,54 @@ done:
     return status;
 }
 
+// The corners of two parts; *out_n of them, the caller's. NULL: no memory.
+static us_vec3 *common_corners(const decomposition *w, const convex_part *a, const convex_part *b,
+                               int32_t *out_n) {
+    const size_t n_a = (size_t)a->hull->n_vertex, n_b = (size_t)b->hull->n_vertex;
+    us_vec3 *points = usi_alloc(&w->allocator, (n_a + n_b) * sizeof *points, USI_ALIGN);
+    *out_n = (int32_t)(n_a + n_b);
+    if (!points) return NULL;
+    memcpy(points, a->hull->vertex, n_a * sizeof *points);
+    memcpy(points + n_a, b->hull->vertex, n_b * sizeof *points);
+    return points;
+}
+
 // The hull around two parts.
 static us_status common_hull(const decomposition *w, const convex_part *a, const convex_part *b,
                              us_hull **out) {
-    int32_t n = a->hull->n_vertex + b->hull->n_vertex;
-    us_vec3 *points = usi_alloc(&w->allocator, (size_t)n * sizeof *points, USI_ALIGN);
+    int32_t n;
+    us_vec3 *points = common_corners(w, a, b, &n);
     if (!points) return US_ERR_MEMORY;
-    memcpy(points, a->hull->vertex, (size_t)a->hull->n_vertex * sizeof *points);
-    memcpy(points + a->hull->n_vertex, b->hull->vertex, (size_t)b->hull->n_vertex * sizeof *points);
     us_status status = us_hull_create(points, n, &w->allocator, out, NULL);
     usi_release(&w->allocator, points, (size_t)n * sizeof *points, USI_ALIGN);
     return status;
 }
 
-// What the common hull of two parts adds to their volumes.
+// Parts that were cut from each other touch; what is apart has another part between, which is to be joined
+// first.
+static bool is_apart(const decomposition *w, const convex_part *a, const convex_part *b) {
+    const us_geom a_geom = {.kind = US_GEOM_CONVEX, .hull = a->hull},
+                  b_geom = {.kind = US_GEOM_CONVEX, .hull = b->hull};
+    const us_aabb A = us_geom_box(&a_geom, us_pose_identity()), B = us_geom_box(&b_geom, us_pose_identity());
+    double x = fmax(A.min.x - B.max.x, B.min.x - A.max.x), y = fmax(A.min.y - B.max.y, B.min.y - A.max.y),
+           z = fmax(A.min.z - B.max.z, B.min.z - A.max.z);
+    return fmax(x, fmax(y, z)) > w->max_error;
+}
+
+// What the common hull of two parts, by about SCORE_POINTS of their corners, adds to their volumes; infinite
+// where they cannot be joined.
 static us_status joining_cost(const decomposition *w, int32_t i, int32_t j, double *out) {
-    us_hull *hull = NULL;
-    us_status status = common_hull(w, &w->part[i], &w->part[j], &hull);
-    *out = status ? INFINITY : hull_volume(hull) - w->part[i].volume - w->part[j].volume;
-    us_hull_destroy(hull);
-    return status == US_ERR_MEMORY ? status : US_OK;
+    const convex_part *a = &w->part[i], *b = &w->part[j];
+    *out = INFINITY;
+    if (is_apart(w, a, b)) return US_OK;
+    int32_t n;
+    us_vec3 *points = common_corners(w, a, b, &n);
+    if (!points) return US_ERR_MEMORY;
+    double volume;
+    us_status status = points_volume(w, points, n, SCORE_POINTS, &volume);
+    if (!status && volume > 0) *out = volume - a->volume - b->volume;
+    usi_release(&w->allocator, points, (size_t)n * sizeof *points, USI_ALIGN);
+    return status;
 }
 
 static us_status try_join(decomposition *w, int32_t i, int32_t j, bool *out_joined) {
@@ -510,7 +531,7 @@ static us_status try_join(decomposition *w, int32_t i, int32_t j, bool *out_join
     us_status status = common_hull(w, &w->part[i], &w->part[j], &joined.hull);
     if (status) return status == US_ERR_MEMORY ? status : US_OK;
     joined.volume = hull_volume(joined.hull);
-    joined.standoff = usi_hull_standoff(joined.hull, w->mesh, unresolved * w->max_error);
+    joined.standoff = usi_hull_standoff(joined.hull, w->mesh, unresolved * w->max_error, w->max_error);
     if (joined.standoff.bound > w->max_error) {
         part_free(w, &joined);
         return US_OK;

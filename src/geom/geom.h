@@ -12,6 +12,7 @@ struct us_hull {
     us_allocator allocator;
     size_t bytes;  // of the one block that holds this struct and all arrays
     int32_t n_vertex, n_face, n_edge;
+    us_vec3 middle;            // mean of the vertices: a point inside
     us_vec3 *vertex;           // n_vertex
     us_vec3 *normal;           // n_face, unit, outwards
     double *offset;            // n_face: normal . x = offset on the face
@@ -26,17 +27,28 @@ struct us_hull {
 typedef struct usi_bvh_node {
     us_vec3 min, max;
     int32_t first, count;  // inner nodes: count 0, children first and first + 1
+    uint32_t facing;       // bits of usi_facing, of the normals of its triangles and of their neighbours
 } usi_bvh_node;
+
+// Which of the six axis directions +x -x +y -y +z -z a normal is nearest to: 0 .. 5.
+static inline int usi_facing(us_vec3 n) {
+    double x = fabs(n.x), y = fabs(n.y), z = fabs(n.z);
+    if (z >= x && z >= y) return n.z < 0 ? 5 : 4;
+    return x >= y ? (n.x < 0 ? 1 : 0) : (n.y < 0 ? 3 : 2);
+}
 
 struct us_mesh {
     us_allocator allocator;
     size_t bytes;
     int32_t n_vertex, n_triangle, n_node;
     us_vec3 *vertex;
-    int32_t (*triangle)[3];
-    int32_t *order;  // triangles in the order of the tree
+    int32_t (*triangle)[3];  // vertices at one place have one number
+    int32_t *order;          // triangles in the order of the tree
     usi_bvh_node *node;
-    bool is_closed;  // every edge has exactly two triangles
+    int32_t (*neighbour)[3];  // triangle across the side from corner k to k + 1; -1: none
+    int32_t *fan_start;       // n_vertex + 1: where a vertex's triangles begin in fan
+    int32_t *fan;             // triangles at each vertex, by number
+    bool is_closed;           // every edge has exactly two triangles
     us_inertia unit_inertia;
 };
 
@@ -81,6 +93,10 @@ us_status usi_field_zone(const us_site_info *info, const double zone[4], usi_win
 
 // The maximum height over the cells of a rectangle; -INFINITY when it meets none.
 double usi_field_top(const us_height_field *f, double x0, double y0, double x1, double y1);
+
+// Fills what the triangles of a mesh know of each other: fans, neighbours, facing of the nodes.
+// mesh_topology.c.
+void usi_mesh_connect(us_mesh *mesh);
 
 static inline bool usi_is_convex(us_geom_kind kind) { return kind <= US_GEOM_CONVEX; }
 

@@ -320,9 +320,13 @@ static us_hull *alloc_hull(const us_allocator *a, const scratch *s) {
     return h;
 }
 
-// Normals from all corners of a face (Newell: the sum of the cross products of neighbours), offsets so that
-// no corner sticks out.
+// The middle, and normals from all corners of a face (Newell: the sum of the cross products of neighbours),
+// offsets so that no corner sticks out.
 static bool make_planes(us_hull *h) {
+    us_vec3 all = us_vec3_make(0, 0, 0);
+    for (int32_t i = 0; i < h->n_vertex; i++)
+        all = us_vec3_add(all, h->vertex[i]);
+    h->middle = us_vec3_scale(1.0 / h->n_vertex, all);
     for (int32_t f = 0; f < h->n_face; f++) {
         const int32_t *c = h->face_vertex + h->face_start[f];
         int32_t n = h->face_start[f + 1] - h->face_start[f];

@@ -74,13 +74,13 @@ static void count_side(edge_balance *sides, size_t n_slot, int32_t from, int32_t
 
 // A surface is closed when every side is run as often one way as the other: then it encloses space, and
 // tetrahedra from any point to its triangles add up to its volume. (Two solids that share an edge pass too.)
-static bool is_closed(const us_mesh *mesh, const int32_t *same, edge_balance *sides, size_t n_slot) {
+static bool is_closed(const us_mesh *mesh, edge_balance *sides, size_t n_slot) {
     for (size_t s = 0; s < n_slot; s++)
         sides[s] = (edge_balance){-1, -1, 0};
     for (int32_t t = 0; t < mesh->n_triangle; t++) {
         const int32_t *c = mesh->triangle[t];
         for (int k = 0; k < 3; k++)
-            count_side(sides, n_slot, same[c[k]], same[c[(k + 1) % 3]]);
+            count_side(sides, n_slot, c[k], c[(k + 1) % 3]);
     }
     for (size_t s = 0; s < n_slot; s++) {
         if (sides[s].balance) return false;
@@ -116,11 +116,12 @@ static us_inertia closed_inertia(const us_mesh *mesh, us_vec3 middle) {
 
 // ---- The tree ----
 
-static us_vec3 min3(us_vec3 a, us_vec3 b) {
-    return us_vec3_make(fmin(a.x, b.x), fmin(a.y, b.y), fmin(a.z, b.z));
+// Coordinates are finite: without the care for NaN of fmin and fmax, which costs a call.
+static inline us_vec3 min3(us_vec3 a, us_vec3 b) {
+    return us_vec3_make(a.x < b.x ? a.x : b.x, a.y < b.y ? a.y : b.y, a.z < b.z ? a.z : b.z);
 }
-static us_vec3 max3(us_vec3 a, us_vec3 b) {
-    return us_vec3_make(fmax(a.x, b.x), fmax(a.y, b.y), fmax(a.z, b.z));
+static inline us_vec3 max3(us_vec3 a, us_vec3 b) {
+    return us_vec3_make(a.x > b.x ? a.x : b.x, a.y > b.y ? a.y : b.y, a.z > b.z ? a.z : b.z);
 }
 
 static us_aabb empty_box(void) {
@@ -284,12 +285,12 @@ static us_status check_input(const us_vec3 *vertices, int32_t n_vertex, const ve
     return US_OK;
 }
 
-// Copies the triangles but those with two corners at one position: they are lines, and what touches them
-// touches their neighbours.
+// Copies the triangles, with one number for all vertices at one place, but not those with two corners there:
+// they are lines, and what touches them touches their neighbours.
 static void copy_triangles(us_mesh *mesh, const int32_t (*triangles)[3], int32_t n, const int32_t *same) {
     for (int32_t t = 0; t < n; t++) {
-        const int32_t *c = triangles[t];
-        if (same[c[0]] == same[c[1]] || same[c[1]] == same[c[2]] || same[c[2]] == same[c[0]]) continue;
+        const int32_t c[3] = {same[triangles[t][0]], same[triangles[t][1]], same[triangles[t][2]]};
+        if (c[0] == c[1] || c[1] == c[2] || c[2] == c[0]) continue;
         memcpy(mesh->triangle[mesh->n_triangle++], c, sizeof(vertex_triple));
     }
 }
@@ -319,6 +320,9 @@ us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_
            at_triangle = usi_carve(&bytes, nt, sizeof(vertex_triple));
     size_t at_order = usi_carve(&bytes, nt, sizeof(int32_t)),
            at_node = usi_carve(&bytes, 2 * nt - 1, sizeof(usi_bvh_node));
+    size_t at_neighbour = usi_carve(&bytes, nt, sizeof(vertex_triple)),
+           at_fan_start = usi_carve(&bytes, nv + 1, sizeof(int32_t)),
+           at_fan = usi_carve(&bytes, 3 * nt, sizeof(int32_t));
     size_t n_slot = table_size(nv), n_side = table_size(3 * nt), scratch_bytes = 0;
     size_t at_same = usi_carve(&scratch_bytes, nv, sizeof(int32_t)),
            at_slot = usi_carve(&scratch_bytes, n_slot, sizeof(int32_t));
@@ -339,6 +343,9 @@ us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_
     mesh->triangle = (vertex_triple *)((char *)mesh + at_triangle);
     mesh->order = (int32_t *)((char *)mesh + at_order);
     mesh->node = (usi_bvh_node *)((char *)mesh + at_node);
+    mesh->neighbour = (vertex_triple *)((char *)mesh + at_neighbour);
+    mesh->fan_start = (int32_t *)((char *)mesh + at_fan_start);
+    mesh->fan = (int32_t *)((char *)mesh + at_fan);
     mesh->n_vertex = n_vertex;
     memcpy(mesh->vertex, vertices, nv * sizeof *vertices);
 
@@ -352,8 +359,9 @@ us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_
         goto done;
     }
     build_tree(mesh);
-    mesh->is_closed = is_closed(mesh, same, (edge_balance *)(void *)(scratch + at_side), n_side);
+    mesh->is_closed = is_closed(mesh, (edge_balance *)(void *)(scratch + at_side), n_side);
     mesh->unit_inertia = unit_inertia(mesh);
+    usi_mesh_connect(mesh);
 
 done:
     usi_release(&a, scratch, scratch_bytes, USI_ALIGN);

@@ -84,4 +84,34 @@ static inline us_inertia usi_moments_inertia(const usi_moments *M, us_vec3 origi
     return I;
 }
 
+// Eigenvectors of a symmetric 3 x 3 matrix by Jacobi's rotations: columns of V.
+static inline void usi_principal_axes(double A[3][3], double V[3][3]) {
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            V[i][j] = i == j;
+    for (int sweep = 0; sweep < 12; sweep++) {
+        for (int p = 0; p < 2; p++) {
+            for (int q = p + 1; q < 3; q++) {
+                if (fabs(A[p][q]) <= 1e-15 * (fabs(A[p][p]) + fabs(A[q][q]))) continue;
+                double theta = (A[q][q] - A[p][p]) / (2 * A[p][q]),
+                       t = (theta < 0 ? -1 : 1) / (fabs(theta) + sqrt(theta * theta + 1));
+                double c = 1 / sqrt(t * t + 1), s = t * c;
+                for (int k = 0; k < 3; k++) {
+                    double x = A[k][p], y = A[k][q];
+                    A[k][p] = c * x - s * y;
+                    A[k][q] = s * x + c * y;
+                }
+                for (int k = 0; k < 3; k++) {
+                    double x = A[p][k], y = A[q][k];
+                    A[p][k] = c * x - s * y;
+                    A[q][k] = s * x + c * y;
+                    double v = V[k][p], u = V[k][q];
+                    V[k][p] = c * v - s * u;
+                    V[k][q] = s * v + c * u;
+                }
+            }
+        }
+    }
+}
+
 #endif

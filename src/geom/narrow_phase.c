@@ -9,7 +9,7 @@
 // terrain, which is most of what there is.
 //
 // The kinds have an order; a pair in the other order is computed exchanged and swapped back.
-#include "geom/contact_candidates.h"
+#include "geom/contact_support.h"
 
 // Swaps A and B in the candidates from `first` on.
 static void swap_shapes(usi_candidates *c, int32_t first) {
@@ -38,6 +38,7 @@ static us_status gather(const us_geom *A, us_pose X_WA, const us_geom *B, us_pos
 static us_status gather_parts(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,
                               usi_candidates *c) {
     us_aabb box = us_geom_box(B, X_WB);
+    const int32_t start = c->n;
     for (int32_t k = 0; k < A->n_part; k++) {
         const us_geom_part *part = &A->parts[k];
         us_pose X_WP = us_pose_mul(X_WA, part->X_GP);
@@ -48,7 +49,7 @@ static us_status gather_parts(const us_geom *A, us_pose X_WA, const us_geom *B, 
                         b.min.y > box.max.y + margin || b.max.y < box.min.y - margin ||
                         b.min.z > box.max.z + margin || b.max.z < box.min.z - margin;
         if (is_apart) continue;
-        usi_candidates_make_room(c);
+        usi_candidates_make_room(c, start);
         int32_t first = c->n;
         us_status status = gather(&geom, X_WP, B, X_WB, margin, c);
         if (status) return status;

@@ -84,6 +84,30 @@ usi_mesh_point usi_mesh_nearest(const us_mesh *mesh, us_vec3 p) {
     return best;
 }
 
+bool usi_mesh_is_beyond(const us_mesh *mesh, us_vec3 p, double distance) {
+    const double square = distance * distance;
+    int32_t stack[STACK];
+    int n = 0;
+    stack[n++] = 0;
+    while (n > 0) {
+        const usi_bvh_node *node = &mesh->node[stack[--n]];
+        if (box_distance2(node, p) > square) continue;
+        for (int32_t i = node->first; i < node->first + node->count; i++) {
+            us_vec3 corner[3];
+            corners_of(mesh, mesh->order[i], corner);
+            us_vec3 d = us_vec3_sub(p, usi_triangle_nearest(p, corner[0], corner[1], corner[2]));
+            if (us_vec3_dot(d, d) <= square) return false;
+        }
+        if (node->count > 0) continue;
+        // The nearer child first: one triangle that is near enough ends it.
+        const bool is_left =
+            box_distance2(&mesh->node[node->first], p) <= box_distance2(&mesh->node[node->first + 1], p);
+        stack[n++] = is_left ? node->first + 1 : node->first;
+        stack[n++] = is_left ? node->first : node->first + 1;
+    }
+    return true;
+}
+
 bool usi_mesh_contains(const us_mesh *mesh, us_vec3 p) {
     // Along no axis, face diagonal or space diagonal of what people draw.
     const us_vec3 odd = {0.36951862, 0.53427561, 0.76026947};
@@ -176,7 +200,7 @@ static void look_inside(const us_hull *hull, const us_mesh *mesh, usi_standoff *
         us_vec3 p =
             us_vec3_add(box.min, us_vec3_make(x / (double)LATTICE * side.x, y / (double)LATTICE * side.y,
                                               z / (double)LATTICE * side.z));
-        if (!is_in_hull(hull, p)) continue;
+        if (!is_in_hull(hull, p) || !usi_mesh_is_beyond(mesh, p, s->found)) continue;
         usi_mesh_point near = usi_mesh_nearest(mesh, p);
         if (!(near.distance > s->found) || usi_mesh_contains(mesh, p)) continue;
         s->found = near.distance;
@@ -186,7 +210,7 @@ static void look_inside(const us_hull *hull, const us_mesh *mesh, usi_standoff *
     }
 }
 
-usi_standoff usi_hull_standoff(const us_hull *hull, const us_mesh *mesh, double enough) {
+usi_standoff usi_hull_standoff(const us_hull *hull, const us_mesh *mesh, double enough, double limit) {
     usi_standoff s = {0};
     int32_t looks = 0;
     // First all tiles once, for a good idea of the largest distance; then each as finely as needed.
@@ -199,6 +223,10 @@ usi_standoff usi_hull_standoff(const us_hull *hull, const us_mesh *mesh, double 
                     look(&t, mesh, enough, &s);
                 else
                     bound_tile(&t, mesh, enough, &looks, &s);
+                if (s.found > limit) {
+                    s.bound = fmax(s.bound, s.found);
+                    return s;
+                }
             }
         }
     }

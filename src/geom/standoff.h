@@ -12,6 +12,8 @@ typedef struct usi_mesh_point {
     int32_t triangle;
 } usi_mesh_point;
 usi_mesh_point usi_mesh_nearest(const us_mesh *mesh, us_vec3 p);
+// Whether all of a mesh is farther from p than that.
+bool usi_mesh_is_beyond(const us_mesh *mesh, us_vec3 p, double distance);
 // Whether p is inside a closed mesh.
 bool usi_mesh_contains(const us_mesh *mesh, us_vec3 p);
 
@@ -22,6 +24,7 @@ typedef struct usi_standoff {
     us_vec3 worst, q;  // a point of the hull, and the mesh's nearest to it
 } usi_standoff;
 // Refined until bound <= max(1.05 found, enough), or MAX_LOOKS queries: then the bound is true, but wider.
-usi_standoff usi_hull_standoff(const us_hull *hull, const us_mesh *mesh, double enough);
+// Given up as soon as a distance above `limit` was found: then that is all that is known.
+usi_standoff usi_hull_standoff(const us_hull *hull, const us_mesh *mesh, double enough, double limit);
 
 #endif

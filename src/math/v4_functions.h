@@ -31,7 +31,7 @@ static inline usi_v4 usi_v4_copysign(usi_v4 a, usi_v4 b) {
     return (usi_v4)(((usi_v4i)a & ~sign) | ((usi_v4i)b & sign));
 }
 
-// Sine and cosine for |x| <= 1.7, by the series of half the angle.
+// Sine and cosine for |x| <= 1.7 (elsewhere: usi_sincos), by the series of half the angle.
 static inline void usi_v4_sin_cos(usi_v4 x, usi_v4 *out_sin, usi_v4 *out_cos) {
     static const double odd[] = {1.0 / 6227020800.0, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040,
                                  1.0 / 120,          -1.0 / 6,        1.0};
@@ -48,9 +48,18 @@ static inline void usi_v4_sin_cos(usi_v4 x, usi_v4 *out_sin, usi_v4 *out_cos) {
     *out_cos = 1 - 2 * s * s;
 }
 
-// Exponential for |x| <= 700. x = k ln 2 + r with |r| <= ln 2 / 2: the series of r, and k into the exponent.
+// Lanes of a where the mask is set (all bits of a lane), of b elsewhere.
+static inline usi_v4 usi_v4_select(usi_v4i mask, usi_v4 a, usi_v4 b) {
+    return (usi_v4)(((usi_v4i)a & mask) | ((usi_v4i)b & ~mask));
+}
+
+// Exponential of every number: 0 below the least subnormal, infinity above the greatest double. x = k ln 2 +
+// r with |r| <= ln 2 / 2: the series of r times 2^k. Half of k goes into the exponent, where it always fits,
+// and half is a factor, so that results near the ends of the range are rounded once, and never wrap around.
 static inline usi_v4 usi_v4_exp(usi_v4 x) {
     const double round = 6755399441055744.0;  // 1.5 * 2^52: what is added to it loses its fraction
+    // Beyond these the result is 0 or infinity. x stands second: there a NaN passes.
+    x = usi_v4_min(usi_v4_all(710), usi_v4_max(usi_v4_all(-746), x));
     usi_v4 shifted = x * 1.4426950408889634074 + round, k = shifted - round;
     usi_v4 r = x - k * 6.93147180369123816490e-01 - k * 1.90821492927058770002e-10;
     usi_v4 e = 1.0 / 479001600 + usi_v4_zero();
@@ -59,21 +68,34 @@ static inline usi_v4 usi_v4_exp(usi_v4 x) {
                                      1.0 / 6,        0.5,           1.0,          1.0};
     for (int i = 0; i < 12; i++)
         e = e * r + inverse[i];
-    usi_v4i exponent = (usi_v4i)shifted << 52;  // the low bits of `shifted` are k
-    return (usi_v4)((usi_v4i)e + exponent);
+    // The low bits of a number that has lost its fraction are the whole number.
+    usi_v4 half = 0.5 * k + round, rest = k - (half - round) + round;
+    usi_v4 scaled = (usi_v4)((usi_v4i)e + ((usi_v4i)half << 52));
+    usi_v4 factor = (usi_v4)((usi_v4i)usi_v4_all(1) + ((usi_v4i)rest << 52));
+    // x is at most 710 by now, or NaN, which no number is greater than.
+    return usi_v4_select(x < usi_v4_all(1000), scaled * factor, x);
 }
 
-// Logarithm of normal numbers greater than 0. x = 2^k m with m near 1: ln m = 2 artanh((m - 1) / (m + 1)).
+// Logarithm of every number: -infinity at 0, NaN below. x = 2^k m with m near 1: ln m = 2 artanh((m - 1) / (m
+// + 1)). Subnormal numbers are made normal first.
 static inline usi_v4 usi_v4_log(usi_v4 x) {
     const usi_v4i half = {0x3fe6a09e667f3bcd, 0x3fe6a09e667f3bcd, 0x3fe6a09e667f3bcd,
                           0x3fe6a09e667f3bcd};  // sqrt(1/2)
-    usi_v4i steps = (usi_v4i)x - half, k = steps >> 52;
-    usi_v4 m = (usi_v4)((usi_v4i)x - (k << 52)), t = (m - 1) / (m + 1), y = t * t;
+    const usi_v4 least = usi_v4_all(0x1p-1022), infinite = usi_v4_all(__builtin_inf());
+    usi_v4i is_small = x < least;
+    usi_v4 normal = usi_v4_select(is_small, x * 0x1p54, x);
+    usi_v4i steps = (usi_v4i)normal - half, k = steps >> 52;
+    usi_v4 m = (usi_v4)((usi_v4i)normal - (k << 52)), t = (m - 1) / (m + 1), y = t * t;
     usi_v4 s = 1.0 / 21 + usi_v4_zero();
     for (int i = 19; i > 0; i -= 2)
         s = s * y + 1.0 / i;
-    usi_v4 count = __builtin_convertvector(k, usi_v4);
-    return count * 6.93147180369123816490e-01 + (2 * t * s + count * 1.90821492927058770002e-10);
+    usi_v4 count =
+        __builtin_convertvector(k, usi_v4) - usi_v4_select(is_small, usi_v4_all(54), usi_v4_zero());
+    usi_v4 value = count * 6.93147180369123816490e-01 + (2 * t * s + count * 1.90821492927058770002e-10);
+    // Infinity and NaN are their own logarithms; that of 0 is -infinity, and of less there is none.
+    value = usi_v4_select(x < infinite, value, x);
+    value = usi_v4_select(x == 0, -infinite, value);
+    return usi_v4_select(x < 0, usi_v4_all(__builtin_nan("")), value);
 }
 
 #endif

@@ -54,6 +54,78 @@ static void a_box_at_rest_presses_with_its_weight(void **state) {
     build_free(&b);
 }
 
+// A flat ground of n x n cells, two triangles each, of that side.
+static void add_flat_mesh(us_spec *spec, int32_t n, double side) {
+    us_vec3 *v = malloc((size_t)(n + 1) * (size_t)(n + 1) * sizeof *v);
+    int32_t *t = malloc(6 * (size_t)n * (size_t)n * sizeof *t);
+    for (int32_t k = 0; k < (n + 1) * (n + 1); k++) {
+        int32_t i = k % (n + 1), j = k / (n + 1);
+        v[k] = us_vec3_make(((double)i / n - 0.5) * side, ((double)j / n - 0.5) * side, 0);
+    }
+    for (int32_t k = 0; k < n * n; k++) {
+        int32_t a = k / n * (n + 1) + k % n, corner[6] = {a, a + 1, a + n + 2, a, a + n + 2, a + n + 1};
+        for (int c = 0; c < 6; c++)
+            t[6 * k + c] = corner[c];
+    }
+    us_shape_def shape = us_shape_def_default(US_SHAPE_MESH);
+    shape.link = US_WORLD;
+    shape.points = v;
+    shape.n_point = shape.n_vertex = (n + 1) * (n + 1);
+    shape.triangles = t;
+    shape.n_triangle = 2 * n * n;
+    assert_int_equal(us_spec_add_shape(spec, &shape, NULL), US_OK);
+    free(v);
+    free(t);
+}
+
+enum { BODIES = 5 };
+
+// A body of that size on a plane (cells 0) or on a flat mesh, a little above it.
+static us_spec *resting(int kind, double size, int32_t cells) {
+    us_spec *spec = scene_spec(us_vec3_make(0, 0, -G), 0.8);
+    if (cells == 0)
+        scene_ground(spec);
+    else
+        add_flat_mesh(spec, cells, 6 * size);
+    const us_vec3 box = us_vec3_make(size, 0.8 * size, 0.5 * size);
+    const double mass = 500 * size * size * size, half[BODIES] = {0.25, 0.5, 0.2, 0.3, 0.25};
+    scene_start start = scene_at(0.013 * size, 0.017 * size, (half[kind] + 1e-4) * size);
+    if (kind == 2) start.q = us_quat_from_rpy(0, 0.5 * 3.14159265358979323846, 0.3);
+    int32_t link = scene_float(spec, "body", mass, scene_box_moments(mass, box), &start);
+    us_shape_def shape = us_shape_def_default(kind == 2 ? US_SHAPE_CAPSULE : US_SHAPE_CYLINDER);
+    shape.link = link;
+    shape.size[0] = kind == 2 ? 0.2 * size : 0.4 * size;
+    shape.size[1] = 0.6 * size;
+    if (kind == 0) scene_add_box(spec, link, box, us_vec3_make(0, 0, 0));
+    if (kind == 1) scene_add_ball(spec, link, 0.5 * size, us_vec3_make(0, 0, 0));
+    if (kind == 2 || kind == 3) assert_int_equal(us_spec_add_shape(spec, &shape, NULL), US_OK);
+    if (kind == 4) scene_add_mesh(spec, link, box, us_vec3_make(0, 0, 0));
+    return spec;
+}
+
+static void bodies_of_any_size_rest_on_a_mesh_of_any_density_as_on_a_plane(void **state) {
+    (void)state;
+    const double sizes[] = {0.01, 1, 100};
+    const bool is_long = getenv("US_LONG_TESTS") != NULL;
+    const int32_t cells[] = {1, 9, 100, is_long ? 500 : 200};
+    for (int kind = 0; kind < BODIES; kind++) {
+        for (int k = 0; k < 3; k++) {
+            built plane = build_sim(resting(kind, sizes[k], 0));
+            build_step(&plane, 1500, NULL);
+            const double z = scene_position(&plane, 0).z, weight = 500 * sizes[k] * sizes[k] * sizes[k] * G;
+            for (int i = 0; i < 4; i++) {
+                built mesh = build_sim(resting(kind, sizes[k], cells[i]));
+                build_step(&mesh, 1500, NULL);
+                // At rest to a thousandth of the weight; the height to a millionth of the size.
+                build_near("height", scene_position(&mesh, 0).z, z, 1e-6 * sizes[k]);
+                build_near("force", scene_contact_force(&mesh, 0).z, weight, 1e-3 * weight);
+                build_free(&mesh);
+            }
+            build_free(&plane);
+        }
+    }
+}
+
 static void ten_boxes_stand_without_leaning(void **state) {
     (void)state;
     built b = build_sim(stack(10, 0));
@@ -186,6 +258,7 @@ static void two_runs_give_the_same_bits(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_box_at_rest_presses_with_its_weight),
+        cmocka_unit_test(bodies_of_any_size_rest_on_a_mesh_of_any_density_as_on_a_plane),
         cmocka_unit_test(ten_boxes_stand_without_leaning),
         cmocka_unit_test(a_crooked_stack_settles_and_then_stands_still),
         cmocka_unit_test(heavy_boxes_stand_on_a_light_one),

@@ -136,11 +136,12 @@ static void each_twin_gives_what_the_plain_code_gives(void **state) {
     // What is only kept gives the same bits. What computes in another order differs by rounding, 1e-15 of
     // velocities up to 10, and where an impact is solved by the stiffness of its rows over the mass, 1e6 (see
     // IMPACT_STIFFNESS): 1e-8. Of a ball's pose nothing is rounded, of the axis of a capsule or cylinder it
-    // is.
+    // is. Where bodies start in each other and are pushed apart, Newton's method may end at its own
+    // tolerance, a millionth of impulses of 0.1 N s on 1 kg: 1e-7.
     static const twin list[] = {
         {"free", USI_FAST_FREE, {1e-7, 1e-7}}, {"branch", USI_FAST_BRANCH, {1e-7, 1e-7}},
         {"layout", USI_FAST_LAYOUT, {0, 0}},   {"islands", USI_FAST_ISLANDS, {0, 0}},
-        {"skip", USI_FAST_SKIP, {1e-9, 1e-9}}, {"poses", USI_FAST_POSES, {0, 1e-7}},
+        {"skip", USI_FAST_SKIP, {1e-7, 1e-7}}, {"poses", USI_FAST_POSES, {0, 1e-7}},
         {"boxes", USI_FAST_BOXES, {0, 0}},     {"apart", USI_FAST_APART, {0, 0}},
         {"pair", USI_FAST_PAIR, {0, 0}},       {"all", USI_FAST_ALL, {1e-7, 1e-7}},
     };

@@ -111,13 +111,24 @@ static void add_face(heap *s, int32_t a, int32_t b, us_vec3 at, double half, dou
     }
 }
 
+// By which of the two, on which threads.
+typedef struct method {
+    bool is_four;
+    usi_pool *pool;
+} method;
+static method chosen;
+
 // Solves with room that is full of rubbish at the start.
 static int32_t solve(heap *s, int32_t min_sweep, int32_t max_sweep, double tol) {
-    size_t bytes = usi_gauss_seidel_bytes(s->n_body, s->n_block);
+    size_t bytes = chosen.is_four ? usi_gauss_seidel_four_bytes(s->n_body, s->n_block)
+                                  : usi_gauss_seidel_bytes(s->n_body, s->n_block);
     char *work = malloc(bytes + 8);
     assert_non_null(work);
     memset(work, 0xa5, bytes + 8);
-    int32_t n = usi_gauss_seidel(s->body, s->n_body, s->block, s->n_block, min_sweep, max_sweep, tol, work);
+    int32_t n = chosen.is_four ? usi_gauss_seidel_four(s->body, s->n_body, s->block, s->n_block, min_sweep,
+                                                       max_sweep, tol, work, chosen.pool)
+                               : usi_gauss_seidel(s->body, s->n_body, s->block, s->n_block, min_sweep,
+                                                  max_sweep, tol, work);
     for (int i = 0; i < 8; i++)
         assert_int_equal((unsigned char)work[bytes + (size_t)i], 0xa5);
     free(work);
@@ -640,6 +651,93 @@ static void the_same_heap_gives_the_same_bits(void **state) {
     free(t);
 }
 
+// ---------------------------------------------------------------- four at a time
+
+// Faces of one to five points between neighbours of a wall of boxes, pressed and pushed at random.
+static heap *random_wall(uint64_t seed) {
+    heap *s = new_heap(1e6, 0.5);
+    for (int32_t i = 0; i < 60; i++) {
+        us_vec3 at = us_vec3_make(0.2 * (i % 6) + 0.1 * (i / 6 % 2), 0, 0.2 * (i / 6));
+        us_vec3 v = us_vec3_add(some_vector(seed, (uint64_t)i, 0.3), us_vec3_make(0, 0, -0.1));
+        add_box(s, uniform(seed, 500 + (uint64_t)i, 0.5, 2), us_vec3_make(0.1, 0.1, 0.1), at, v);
+        for (int32_t side = 0; side < 2; side++) {
+            const int32_t b = i < 6 ? -1 : i - 6 - side;
+            const uint64_t pair = (uint64_t)(2 * i + side);
+            us_vec3 n = us_vec3_add(us_vec3_make(0, 0, 1), some_vector(seed + 1, pair, 0.3));
+            n = us_vec3_scale(1 / us_vec3_norm(n), n);
+            s->mu = uniform(seed, 800 + pair, 0.05, 0.9);
+            const int32_t n_point = 1 + (int32_t)uniform(seed, 900 + pair, 0, 4.99);
+            for (int32_t k = 0; k < n_point && s->n_block < MAX_BLOCK; k++) {
+                const uint64_t point = 8 * pair + (uint64_t)k;
+                us_vec3 p =
+                    us_vec3_add(us_vec3_sub(at, us_vec3_make(0, 0, 0.1)), some_vector(seed + 2, point, 0.1));
+                usi_block *block = add_point(s, i, b, p, n, uniform(seed, 3000 + point, -1e-4, 5e-5));
+                block->b[1] = uniform(seed, 4000 + point, -0.02, 0.02);
+                block->g[0] = uniform(seed, 5000 + point, 0, 0.05);
+                if (seed % 2) block->viscous = uniform(seed, 6000 + point, 0, 0.02);
+            }
+        }
+    }
+    return s;
+}
+
+static double largest_difference(const heap *s, const heap *t) {
+    double most = 0;
+    for (int32_t i = 0; i < s->n_body; i++) {
+        for (int k = 0; k < 3; k++)
+            most = fmax(most, fmax(fabs(s->body[i].v[k] - t->body[i].v[k]),
+                                   0.1 * fabs(s->body[i].w[k] - t->body[i].w[k])));
+    }
+    for (int32_t i = 0; i < s->n_block; i++) {
+        for (int k = 0; k < 3; k++)
+            most = fmax(most, fabs(s->block[i].g[k] - t->block[i].g[k]));
+    }
+    return most;
+}
+
+static void four_at_a_time_make_the_same_sweeps_as_one_by_one(void **state) {
+    (void)state;
+    const method before = chosen;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        for (int kind = 0; kind < 2; kind++) {
+            heap *s = kind ? random_wall(seed) : random_heap(100 * seed, 27, true),
+                 *t = kind ? random_wall(seed) : random_heap(100 * seed, 27, true);
+            chosen = (method){.is_four = false};
+            solve(s, 6, 6, 0);
+            chosen = (method){.is_four = true};
+            solve(t, 6, 6, 0);
+            // Velocities of 1, and impulses: rounding, times what six sweeps of a jamming point make of it.
+            assert_true(largest_difference(s, t) < 1e-11);
+            free(s);
+            free(t);
+        }
+    }
+    chosen = before;
+}
+
+static void threads_change_no_bit(void **state) {
+    (void)state;
+    const method before = chosen;
+    for (int32_t n_thread = 2; n_thread <= 3; n_thread++) {
+        usi_pool *pool = NULL;
+        assert_int_equal(usi_pool_create(n_thread, NULL, &pool), US_OK);
+        for (uint64_t seed = 0; seed < 10; seed++) {
+            heap *s = random_wall(seed), *t = random_wall(seed);
+            assert_true(s->n_block > 300);
+            chosen = (method){.is_four = true};
+            const int32_t n = solve(s, 4, 10, 1e-5);
+            chosen.pool = pool;
+            assert_int_equal(solve(t, 4, 10, 1e-5), n);
+            assert_memory_equal(s->body, t->body, sizeof s->body);
+            assert_memory_equal(s->block, t->block, sizeof s->block);
+            free(s);
+            free(t);
+        }
+        usi_pool_destroy(pool);
+    }
+    chosen = before;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_box_on_four_points_carries_its_weight),
@@ -659,6 +757,11 @@ int main(void) {
         cmocka_unit_test(sweeps_stay_between_their_bounds),
         cmocka_unit_test(a_heap_without_blocks_keeps_its_free_motion),
         cmocka_unit_test(the_same_heap_gives_the_same_bits),
+        cmocka_unit_test(four_at_a_time_make_the_same_sweeps_as_one_by_one),
+        cmocka_unit_test(threads_change_no_bit),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    // All of them twice: one point after the other, and four pairs at a time.
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    chosen.is_four = true;
+    return failed + cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,6 +50,19 @@ static inline usi_vec3x4 gyroscopic(const symmetric *J, usi_vec3x4 w, usi_vec3x4
                                                   usi_vec3x4_dot(AB, torque)}));
 }
 
+// The same of bodies that turn by more than a part of a radian in a step, where one step of Newton's method
+// may end with more energy than it began with: shortened to what they had.
+static usi_vec3x4 hold_energy(const symmetric *inv, usi_vec3x4 w, usi_vec3x4 L, usi_vec3x4 torque, double h,
+                              usi_v4i fast) {
+    const usi_vec3x4 end = usi_vec3x4_add(L, usi_vec3x4_scale(usi_v4_all(h), torque));
+    const usi_v4 had = usi_vec3x4_dot(w, L), has = usi_vec3x4_dot(times(inv, end), end);
+    usi_v4 share = usi_v4_all(1);
+    for (int l = 0; l < 4; l++) {
+        if (has[l] > had[l] && fast[l]) share[l] = sqrt(had[l] / has[l]);
+    }
+    return usi_vec3x4_scale(usi_v4_all(1 / h), usi_vec3x4_sub(usi_vec3x4_scale(share, end), L));
+}
+
 // Which bodies a group is of. Lanes that are not free bodies, or beyond the last, do the work of another one
 // again.
 typedef struct group {
@@ -118,6 +131,8 @@ static void start_group(void *context, int32_t i, int32_t thread) {
     symmetric J = turn(R, g.n[0]->I, g.n[1]->I, g.n[2]->I, g.n[3]->I),
               inv = turn(R, inverse[0], inverse[1], inverse[2], inverse[3]);
     usi_vec3x4 w = USI_VEC3X4_FROM(g.k, w), angular = times(&J, w), moment = gyroscopic(&J, w, angular, h);
+    const usi_v4i fast = h * h * usi_vec3x4_dot(w, w) > USI_FAST_TURN;
+    if (fast[3] || usi_v4_any_of_three(fast)) moment = hold_energy(&inv, w, angular, moment, h, fast);
     usi_vec3x4 force = {mass * gravity.x, mass * gravity.y, mass * gravity.z};
     if (x->in->torque || x->in->wrench) {
         usi_v4 f[4], n[4];
