@@ -1,8 +1,7 @@
-// Beds of soil in a world that steps: memory, what wheels and feet leave behind, snapshots.
+// Beds of soil in a world that steps: memory and snapshots.
 //
 // A patch belongs to the state, but is far too large to be kept twice: it is changed in place, when a step
-// has turned out good. What was in the soil during the step is pressed into it, in the order in which it was
-// found; then the soil flows, as many columns as would flow in a step's time.
+// has turned out good (deformable_print.c).
 //
 // Its memory is addresses whose pages come from the system cleared: what nothing has touched takes none.
 // Snapshots have the tiles that were touched. A patch has a bound, bed-memory. A step may go beyond it by
@@ -17,9 +16,7 @@
 #include "contact/soil.h"
 #include "sim/sim.h"
 
-enum { RING = 1 << 18, MAX_FLOW = 5000 };
-// m/s: slower wheels leave the soil as it is.
-static const double SLOW = 5e-3;
+enum { RING = 1 << 18 };
 
 // ---------------------------------------------------------------- life
 
@@ -55,7 +52,8 @@ static uint32_t limit_of(const usi_deformable_row *row) {
     return (uint32_t)fmax(1, row->memory / sizeof(usi_deformable_tile));
 }
 
-static bool make_patch(usi_deformable *patch, const us_model *m, const usi_deformable_row *row) {
+static bool make_patch(usi_deformable *patch, const us_model *m, const usi_deformable_row *row,
+                       int32_t max_contact) {
     *patch = (usi_deformable){.n_x = row->n_x,
                               .n_y = row->n_y,
                               .spacing = row->spacing,
@@ -66,8 +64,9 @@ static bool make_patch(usi_deformable *patch, const us_model *m, const usi_defor
                               .cap = RING,
                               .has_stirred = true,
                               .n_tile_x = (row->n_x + USI_DEFORMABLE_TILE - 1) / USI_DEFORMABLE_TILE};
-    // A print lies in up to nine tiles, and a column that is looked at may reach three more.
-    size_t max = (size_t)limit_of(row) + 9 * (size_t)m->max_contact + 3 * MAX_FLOW;
+    // A print lies in nine tiles, few in more, and a column that is looked at may reach three more, and two
+    // of the face that it belongs to.
+    size_t max = (size_t)limit_of(row) + 9 * (size_t)max_contact + 5 * USI_MAX_FLOW;
     patch->max_tile = (uint32_t)(max < n_tile(patch) ? max : n_tile(patch));
     layout l = layout_of(patch);
     char *memory = usi_pages_reserve(l.size);
@@ -87,7 +86,7 @@ us_status usi_deformables_create(us_sim *s) {
     if (!s->patch) return US_ERR_MEMORY;
     memset(s->patch, 0, (size_t)m->n_deformable * sizeof *s->patch);
     for (int32_t i = 0; i < m->n_deformable; i++) {
-        if (!make_patch(&s->patch[i], m, &m->patch[i])) return US_ERR_MEMORY;
+        if (!make_patch(&s->patch[i], m, &m->patch[i], s->max_contact)) return US_ERR_MEMORY;
     }
     s->contacts->patch = s->patch;
     return US_OK;
@@ -99,6 +98,34 @@ void usi_deformables_destroy(us_sim *s) {
     }
     usi_release(&s->allocator, s->patch, (size_t)s->model->n_deformable * sizeof *s->patch,
                 _Alignof(usi_deformable));
+}
+
+// A patch that has grown before another one finds no memory may stay so.
+bool usi_deformables_grow(us_sim *s, int32_t max_contact) {
+    const us_model *m = s->model;
+    for (int32_t i = 0; s->patch && i < m->n_deformable; i++) {
+        usi_deformable *old = &s->patch[i], fresh;
+        if (!make_patch(&fresh, m, &m->patch[i], max_contact)) return false;
+        if (fresh.max_tile <= old->max_tile) {
+            usi_pages_free(fresh.tile, layout_of(&fresh).size);
+            continue;
+        }
+        const size_t n = (size_t)old->n_tile + 1;
+        memcpy(fresh.tile, old->tile, n * sizeof *old->tile);
+        memcpy(fresh.spot, old->spot, n * sizeof *old->spot);
+        memcpy(fresh.ring, old->ring, 2 * (size_t)RING * sizeof *old->ring);
+        memcpy(fresh.slot, old->slot, n_tile(old) * sizeof *old->slot);
+        usi_deformable grown = *old;
+        grown.tile = fresh.tile;
+        grown.spot = fresh.spot;
+        grown.ring = fresh.ring;
+        grown.wait = fresh.wait;
+        grown.slot = fresh.slot;
+        grown.max_tile = fresh.max_tile;
+        usi_pages_free(old->tile, layout_of(old).size);
+        *old = grown;
+    }
+    return true;
 }
 
 typedef struct tile {
@@ -141,271 +168,6 @@ us_status usi_deformables_check(us_sim *s) {
                             (long long)s->now.tick[0], s->patch[i].n_tile, row->memory / 1e6);
     }
     return US_OK;
-}
-
-// ---------------------------------------------------------------- prints
-
-enum { MAX_PRINT = 96 };  // columns each way
-
-// The columns around a place, as far as they are in the patch. False: none, or too many.
-static bool columns_around(const usi_deformable *patch, double x, double y, double reach_x, double reach_y,
-                           tile *out) {
-    double cx = x / patch->spacing + 0.5 * (patch->n_x - 1), cy = y / patch->spacing + 0.5 * (patch->n_y - 1);
-    double rx = reach_x / patch->spacing, ry = reach_y / patch->spacing;
-    out->x0 = (int32_t)fmax(0, ceil(cx - rx));
-    out->x1 = (int32_t)fmin(patch->n_x, floor(cx + rx) + 1);
-    out->y0 = (int32_t)fmax(0, ceil(cy - ry));
-    out->y1 = (int32_t)fmin(patch->n_y, floor(cy + ry) + 1);
-    return out->x1 > out->x0 && out->y1 > out->y0 && out->x1 - out->x0 <= MAX_PRINT &&
-           out->y1 - out->y0 <= MAX_PRINT;
-}
-
-static double column_x(const usi_deformable *patch, int32_t i) {
-    return (i - 0.5 * (patch->n_x - 1)) * patch->spacing;
-}
-static double column_y(const usi_deformable *patch, int32_t j) {
-    return (j - 0.5 * (patch->n_y - 1)) * patch->spacing;
-}
-
-static us_vec3 to_patch(us_pose X_WG, usi_v4 p) {
-    return us_quat_rotate(us_quat_conj(X_WG.q), us_vec3_sub(usi_v4_vec3(p), X_WG.p));
-}
-static us_vec3 turn_to_patch(us_pose X_WG, usi_v4 d) {
-    return us_quat_rotate(us_quat_conj(X_WG.q), usi_v4_vec3(d));
-}
-
-// The columns around a wheel as far as it covers them: under it, and one row behind it.
-static bool wheel_columns(const usi_deformable *patch, const usi_soil_contact *k, us_pose X_WG, tile *out) {
-    double reach = us_soil_wheel_radius(&k->wheel) * sin(fmin(k->reaction.parts.entry, 1.5)) +
-                   1.5 * patch->spacing,
-           half = 0.5 * k->wheel.width;
-    us_vec3 hub = to_patch(X_WG, k->hub), ahead = turn_to_patch(X_WG, k->ahead),
-            left = turn_to_patch(X_WG, k->left);
-    double rx = reach * fabs(ahead.x) + half * fabs(left.x), ry = reach * fabs(ahead.y) + half * fabs(left.y);
-    return k->sinkage > 0 && columns_around(patch, hub.x, hub.y, rx, ry, out);
-}
-
-// Presses the columns of a ground's patch down to `to`. Rock in a region is not pressed: only what lies on
-// it.
-static void press(us_sim *s, const usi_geom *g, tile t, int32_t to[MAX_PRINT * MAX_PRINT],
-                  double compaction) {
-    const us_model *m = s->model;
-    usi_deformable *patch = &s->patch[g->patch];
-    for (int32_t j = t.y0; g->has_region && j < t.y1; j++) {
-        for (int32_t i = t.x0; i < t.x1; i++) {
-            int32_t *goal = &to[(j - t.y0) * (t.x1 - t.x0) + i - t.x0];
-            if (*goal == INT32_MAX) continue;
-            int32_t material = usi_ground_material_at(m, &s->now.contact, m->patch[g->patch].geom,
-                                                      column_x(patch, i), column_y(patch, j));
-            int32_t ground = m->material[material].is_soil ? INT32_MIN : ground_units(patch, i, j);
-            if (*goal < ground) *goal = ground;
-        }
-    }
-    usi_deformable_press(patch, t.x0, t.y0, t.x1, t.y1, to, compaction);
-}
-
-// What a wheel has rolled over, behind its hub, lies as deep as its rim. What is under it before the hub does
-// not rise, and stands until the hub has come to it. Nor does anything rise in the rut just behind the wheel:
-// what is pressed out comes up beside it.
-static void print_wheel(us_sim *s, const usi_soil_contact *k, double compaction) {
-    const usi_geom *g = &s->model->geom[k->ground];
-    const us_pose X_WG = g->X_NG;
-    usi_deformable *patch = &s->patch[g->patch];
-    double r = us_soil_wheel_radius(&k->wheel), half = 0.5 * k->wheel.width,
-           reach = r * sin(fmin(k->reaction.parts.entry, 1.5));
-    us_vec3 hub = to_patch(X_WG, k->hub), ahead = turn_to_patch(X_WG, k->ahead),
-            left = turn_to_patch(X_WG, k->left), up = turn_to_patch(X_WG, k->up);
-    bool is_rolling = fmax(fabs(k->vx), fabs(r * k->spin)) >= SLOW, any = false;
-    tile t;
-    int32_t to[MAX_PRINT * MAX_PRINT];
-    if (!wheel_columns(patch, k, X_WG, &t)) return;
-    for (int32_t j = t.y0; j < t.y1; j++) {
-        for (int32_t i = t.x0; i < t.x1; i++) {
-            int32_t *goal = &to[(j - t.y0) * (t.x1 - t.x0) + i - t.x0];
-            double dx = column_x(patch, i) - hub.x, dy = column_y(patch, j) - hub.y;
-            *goal = INT32_MAX;
-            // Where the column meets the rim from below: (dx, dy, z) on the cylinder around the axle.
-            double a = dx * ahead.x + dy * ahead.y, n = dx * up.x + dy * up.y,
-                   A = ahead.z * ahead.z + up.z * up.z;
-            double B = a * ahead.z + n * up.z, C = a * a + n * n - r * r, D = B * B - A * C;
-            if (D < 0) continue;
-            double z = (-B - sqrt(D)) / A, along = k->direction * (a + z * ahead.z),
-                   side = dx * left.x + dy * left.y + z * left.z;
-            if (fabs(side) > half || along > reach || along < -reach - 1.5 * patch->spacing) continue;
-            usi_deformable_cover(patch, i, j);
-            if (along > 0 || along < -reach) continue;
-            *goal = (int32_t)lrint((hub.z + z) / USI_DEFORMABLE_UNIT);
-            any = true;
-        }
-    }
-    if (any && is_rolling) press(s, g, t, to, compaction);
-}
-
-// When the soil has flowed: what is covered is found anew in the next step.
-static void uncover_wheel(usi_deformable *patch, const usi_soil_contact *k, us_pose X_WG) {
-    tile t;
-    if (!wheel_columns(patch, k, X_WG, &t)) return;
-    for (int32_t j = t.y0; j < t.y1; j++) {
-        for (int32_t i = t.x0; i < t.x1; i++)
-            usi_deformable_uncover(patch, i, j);
-    }
-}
-
-// The columns that a foot stands on, and how far down each of them is (INT32_MAX: not this one). A ball's
-// print is its own form; another foot's share of one is level. False: there are none, or too many.
-static bool foot_print(const usi_deformable *patch, const usi_soil_contact *k, const usi_point_now *p,
-                       us_pose X_WG, tile *t, int32_t to[MAX_PRINT * MAX_PRINT]) {
-    if (!(k->sinkage > 0)) return false;
-    us_vec3 bottom = to_patch(X_WG, p->p_B);
-    double half = k->radius > 0
-                      ? sqrt(fmin(k->sinkage, k->radius) * (2 * k->radius - fmin(k->sinkage, k->radius)))
-                      : 0.5 * sqrt(k->area);
-    if (!columns_around(patch, bottom.x, bottom.y, half, half, t)) {
-        // Smaller than a column: it takes the nearest one down by its share.
-        double grow = half > 0 ? patch->spacing * patch->spacing / (4 * half * half) : 1;
-        if (half >= patch->spacing ||
-            !columns_around(patch, bottom.x, bottom.y, 0.5 * patch->spacing, 0.5 * patch->spacing, t))
-            return false;
-        t->x1 = t->x0 + 1;
-        t->y1 = t->y0 + 1;
-        to[0] = (int32_t)lrint((bottom.z + k->sinkage * (1 - fmin(1, 1 / grow))) / USI_DEFORMABLE_UNIT);
-        return true;
-    }
-    for (int32_t j = t->y0; j < t->y1; j++) {
-        for (int32_t i = t->x0; i < t->x1; i++) {
-            double dx = column_x(patch, i) - bottom.x, dy = column_y(patch, j) - bottom.y,
-                   square = dx * dx + dy * dy, rise = 0;
-            bool is_in = k->radius <= 0 || square < half * half;
-            if (k->radius > 0 && is_in) rise = k->radius - sqrt(fmax(k->radius * k->radius - square, 0));
-            to[(j - t->y0) * (t->x1 - t->x0) + i - t->x0] =
-                is_in ? (int32_t)lrint((bottom.z + rise) / USI_DEFORMABLE_UNIT) : INT32_MAX;
-        }
-    }
-    return true;
-}
-
-// Nothing flows under a foot, nor comes up there: what one corner of it presses out would be pressed again by
-// the next.
-static void cover_foot(usi_deformable *patch, const usi_soil_contact *k, const usi_point_now *p, us_pose X_WG,
-                       bool is_covered) {
-    tile t;
-    int32_t to[MAX_PRINT * MAX_PRINT];
-    if (!foot_print(patch, k, p, X_WG, &t, to)) return;
-    for (int32_t j = t.y0; j < t.y1; j++) {
-        for (int32_t i = t.x0; i < t.x1; i++) {
-            if (to[(j - t.y0) * (t.x1 - t.x0) + i - t.x0] == INT32_MAX) continue;
-            if (is_covered)
-                usi_deformable_cover(patch, i, j);
-            else
-                usi_deformable_uncover(patch, i, j);
-        }
-    }
-}
-
-static void print_foot(us_sim *s, const usi_soil_contact *k, double compaction) {
-    const usi_geom *g = &s->model->geom[k->ground];
-    tile t;
-    int32_t to[MAX_PRINT * MAX_PRINT];
-    if (foot_print(&s->patch[g->patch], k, &s->contacts->collide.point[k->point], g->X_NG, &t, to))
-        press(s, g, t, to, compaction);
-}
-
-// ---------------------------------------------------------------- flow
-
-// A patch whose soil is another at each place.
-typedef struct varied_patch {
-    const us_sim *s;
-    const usi_deformable *patch;
-    const usi_deformable_row *row;
-    double gravity;
-} varied_patch;
-
-// By the soil of the region around a column, and what maps say there. What lies on a rock flows by the
-// ground's own soil, and the rock does not.
-static usi_deformable_law law_at(const void *context, int32_t i, int32_t j) {
-    const varied_patch *v = context;
-    const us_model *m = v->s->model;
-    const usi_contact_state *now = &v->s->now.contact;
-    double x = column_x(v->patch, i), y = column_y(v->patch, j);
-    int32_t material = usi_ground_material_at(m, now, v->row->geom, x, y);
-    bool is_firm = !m->material[material].is_soil;
-    if (is_firm) material = v->row->soil;
-    us_soil soil = now->soil[material];
-    usi_soil_map_apply(m, v->row->geom, material, x, y, &soil);
-    // Each of the two angles may have a map of its own.
-    soil.critical_angle = fmax(soil.critical_angle, soil.repose_angle);
-    usi_deformable_law law = usi_deformable_law_of(&soil, v->patch->spacing, v->gravity);
-    law.is_firm = is_firm;
-    return law;
-}
-
-// No soil of this ground has a flatter angle of repose.
-static double flattest(const us_sim *s, int32_t geom) {
-    const us_model *m = s->model;
-    double angle = INFINITY;
-    for (int32_t i = 0; i < m->n_material; i++) {
-        if (m->material[i].is_soil) angle = fmin(angle, s->now.contact.soil[i].repose_angle);
-    }
-    for (int32_t i = 0; i < m->n_soil_map; i++) {
-        const usi_soil_map *r = &m->soil_map[i];
-        if (r->geom == geom && r->number == (int32_t)offsetof(us_soil, repose_angle))
-            angle = fmin(angle, r->low);
-    }
-    return angle;
-}
-
-static void let_flow(us_sim *s, int32_t i) {
-    const us_model *m = s->model;
-    usi_deformable *patch = &s->patch[i];
-    if (patch->n == 0 && patch->n_lost == 0 && patch->n_wait == 0) return;
-    if (patch->n == 0) usi_deformable_requeue(patch);
-    const usi_geom *g = &m->geom[m->patch[i].geom];
-    varied_patch varied = {s, patch, &m->patch[i], us_vec3_norm(m->gravity)};
-    usi_deformable_law law =
-        usi_deformable_law_of(&s->now.contact.soil[m->patch[i].soil], patch->spacing, varied.gravity);
-    if (g->has_region || g->has_flow_map) {
-        us_soil flattest_soil = {.repose_angle = flattest(s, m->patch[i].geom), .density = 1};
-        law = usi_deformable_law_of(&flattest_soil, patch->spacing, varied.gravity);
-        law.at = law_at;
-        law.context = &varied;
-    }
-    // A column's soil falls by one spacing in about sqrt(spacing / g): that is how long looking once at all
-    // of them lasts, and at least a step.
-    double share = fmin(m->step * sqrt(fmax(varied.gravity, 0.01) / patch->spacing), 1),
-           max = ceil(share * patch->n);
-    usi_deformable_settle(patch, &law, max < (double)MAX_FLOW ? (int64_t)max : MAX_FLOW);
-}
-
-void usi_deformables_step(us_sim *s) {
-    const us_model *m = s->model;
-    const usi_contacts *c = s->contacts;
-    for (int32_t i = 0; i < c->collide.n_soil_contact; i++) {
-        const usi_soil_contact *k = &c->collide.soil_contact[i];
-        const usi_geom *g = &m->geom[k->ground];
-        if (g->patch >= 0 && !k->is_wheel)
-            cover_foot(&s->patch[g->patch], k, &c->collide.point[k->point], g->X_NG, true);
-    }
-    for (int32_t i = 0; i < c->collide.n_soil_contact; i++) {
-        const usi_soil_contact *k = &c->collide.soil_contact[i];
-        const usi_geom *g = &m->geom[k->ground];
-        if (g->patch < 0) continue;
-        double compaction = usi_soil_contact_soil(c, &s->now.contact, k)->compaction;
-        if (k->is_wheel)
-            print_wheel(s, k, compaction);
-        else
-            print_foot(s, k, compaction);
-    }
-    for (int32_t i = 0; i < m->n_deformable; i++)
-        let_flow(s, i);
-    for (int32_t i = 0; i < c->collide.n_soil_contact; i++) {
-        const usi_soil_contact *k = &c->collide.soil_contact[i];
-        const usi_geom *g = &m->geom[k->ground];
-        if (g->patch < 0) continue;
-        if (k->is_wheel)
-            uncover_wheel(&s->patch[g->patch], k, g->X_NG);
-        else
-            cover_foot(&s->patch[g->patch], k, &c->collide.point[k->point], g->X_NG, false);
-    }
 }
 
 // ---------------------------------------------------------------- snapshots
@@ -659,8 +421,8 @@ static us_status look_at_ground(const us_sim *s, int32_t i, tile t) {
     const usi_deformable *patch = &s->patch[i];
     us_aabb all = {us_vec3_make(INFINITY, INFINITY, 0), us_vec3_make(-INFINITY, -INFINITY, 0)};
     for (int k = 0; k < 4; k++) {
-        us_vec3 p = us_pose_point(g->X_NG, us_vec3_make(column_x(patch, k & 1 ? t.x1 - 1 : t.x0),
-                                                        column_y(patch, k & 2 ? t.y1 - 1 : t.y0), 0));
+        us_vec3 p = us_pose_point(g->X_NG, us_vec3_make(usi_deformable_x(patch, k & 1 ? t.x1 - 1 : t.x0),
+                                                        usi_deformable_y(patch, k & 2 ? t.y1 - 1 : t.y0), 0));
         all.min = us_vec3_make(fmin(all.min.x, p.x), fmin(all.min.y, p.y), 0);
         all.max = us_vec3_make(fmax(all.max.x, p.x), fmax(all.max.y, p.y), 0);
     }

@@ -25,16 +25,18 @@
 enum {
     USI_DEFORMABLE_TILE = 64,
     USI_DEFORMABLE_TILE_BITS = 12,
-    USI_DEFORMABLE_COLUMNS = 1 << USI_DEFORMABLE_TILE_BITS
+    USI_DEFORMABLE_COLUMNS = 1 << USI_DEFORMABLE_TILE_BITS,
+    USI_DEFORMABLE_REACH = 64  // columns: a face that cohesion holds is followed so far, up and down
 };
 
 typedef struct usi_deformable_law {
     double repose, critical;  // rad: slopes stop flowing at the first and begin at the second
-    double cohesive_step;     // m: a vertical step that cohesion holds, on top of the slope
+    double friction;          // rad: angle of internal friction
+    double cohesive_length;   // m: 4 c / (rho g); what has cohesion stands up to a height, see deformable.c
     double curvature;         // 1/m, maximum; 0: no limit
-    double relaxation;        // fraction of half the excess that a pair exchanges at once; default 0.5
+    double relaxation;        // fraction of half the excess that an edge exchanges at once; default 0.9
     bool is_firm;             // only soil deposited on the ground flows, not the ground itself
-    // The law of a column, where it varies over the ground: then repose, cohesive_step and curvature above
+    // The law of a column, where it varies over the ground: then repose and curvature above
     // are the minima over all columns, so that `at` is called only where a column is steeper than these.
     // NULL: the law is the same everywhere.
     struct usi_deformable_law (*at)(const void *context, int32_t x, int32_t y);
@@ -89,8 +91,10 @@ typedef struct usi_deformable {
 enum {
     USI_DEFORMABLE_ACTIVE = 1,    // in the queue, waiting, or overflowed
     USI_DEFORMABLE_FLOWING = 2,   // flowed when last visited: flows on down to the angle of repose
-    USI_DEFORMABLE_COVERED = 4,   // a body is on it: nothing flows in or out
+    USI_DEFORMABLE_COVERED = 4,   // a body is on it: nothing flows in
     USI_DEFORMABLE_OVERFLOW = 8,  // did not fit into the queue
+    USI_DEFORMABLE_PRINT = 32,    // in the print that is being made, see usi_deformable_press_column
+    USI_DEFORMABLE_BROKEN = 16,   // a bank of it has given way: no cohesion until it is pressed
 };
 
 usi_deformable_law usi_deformable_law_of(const us_soil *soil, double spacing, double gravity);
@@ -99,6 +103,13 @@ usi_deformable_law usi_deformable_law_of(const us_soil *soil, double spacing, do
 static inline uint32_t usi_deformable_column(const usi_deformable *patch, int32_t x, int32_t y) {
     size_t place = (size_t)(y >> 6) * (size_t)patch->n_tile_x + (size_t)(x >> 6);
     return patch->slot[place] << USI_DEFORMABLE_TILE_BITS | (uint32_t)(y & 63) << 6 | (uint32_t)(x & 63);
+}
+// Place of a column, m from the middle of the patch.
+static inline double usi_deformable_x(const usi_deformable *patch, int32_t x) {
+    return (x - 0.5 * (patch->n_x - 1)) * patch->spacing;
+}
+static inline double usi_deformable_y(const usi_deformable *patch, int32_t y) {
+    return (y - 0.5 * (patch->n_y - 1)) * patch->spacing;
 }
 static inline int32_t usi_deformable_change(const usi_deformable *patch, uint32_t at) {
     return patch->tile[at >> USI_DEFORMABLE_TILE_BITS].change[at % USI_DEFORMABLE_COLUMNS];
@@ -134,15 +145,22 @@ void usi_deformable_add(usi_deformable *patch, int32_t x, int32_t y, int32_t uni
 void usi_deformable_activate(usi_deformable *patch, int32_t x, int32_t y);
 // Visits columns that may flow, max_visit at most, and returns how many. Costs nothing where the queue is
 // empty. With max_visit no more than the queue's length, it reads the ground of those columns and of their
-// neighbours, and no other.
+// neighbours, and of soil with cohesion that up to USI_DEFORMABLE_REACH columns away.
 int64_t usi_deformable_settle(usi_deformable *patch, const usi_deformable_law *law, int64_t max_visit);
 
-// Presses the columns in a rectangle to a given height (units; INT32_MAX: not this one): `to` has (x1 - x0) *
-// (y1 - y0) numbers, row by row. A fraction of the displaced volume is lost to compaction, the rest rises
-// around it. Returns the volume, in units, that was pressed and that has risen.
+// Presses a print of any size: column after column to a given height (units), then its end. Of the displaced
+// volume a fraction is lost to compaction, the rest rises around the print. `area` holds all its columns.
+typedef struct usi_deformable_area {
+    int32_t x0, y0, x1, y1;  // columns, to and without the last
+} usi_deformable_area;
 typedef struct usi_deformable_pressed_volume {
-    int64_t n_pressed, n_risen;
+    int64_t n_pressed, n_risen;  // units
 } usi_deformable_pressed_volume;
+void usi_deformable_press_column(usi_deformable *patch, int32_t x, int32_t y, int32_t goal,
+                                 usi_deformable_pressed_volume *io);
+void usi_deformable_press_end(usi_deformable *patch, usi_deformable_area area, double compaction,
+                              usi_deformable_pressed_volume *io);
+// Both for a rectangle of heights, (x1 - x0) * (y1 - y0) of them, row by row (INT32_MAX: not this one).
 usi_deformable_pressed_volume usi_deformable_press(usi_deformable *patch, int32_t x0, int32_t y0, int32_t x1,
                                                    int32_t y1, const int32_t *to, double compaction);
 

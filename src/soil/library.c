@@ -26,6 +26,7 @@ static const soil_entry library[] = {
       .friction_angle = 28 * DEG,
       .shear_x = 0.025,
       .shear_y = 0.025,
+      .shear_radius = 0.2,
       .density = 1540,
       .peak_angle = 0.18,
       .peak_angle_slip = 0.32,
@@ -34,6 +35,7 @@ static const soil_entry library[] = {
       .unload_depth = 5.03e8,
       .repose_angle = 33 * DEG,
       .critical_angle = 36 * DEG,
+      .slip_sinkage = 0.75,
       .compaction = 0.3}},
     {"sandy_loam",
      "Wong, Theory of Ground Vehicles: sandy loam, 15 % moisture, Land Locomotion Laboratory; unloading of "
@@ -45,6 +47,7 @@ static const soil_entry library[] = {
       .friction_angle = 29 * DEG,
       .shear_x = 0.025,
       .shear_y = 0.025,
+      .shear_radius = 0.2,
       .density = 1500,
       .peak_angle = 0.27,
       .peak_angle_slip = 0.27,
@@ -53,6 +56,7 @@ static const soil_entry library[] = {
       .unload_depth = 8.6e7,
       .repose_angle = 35 * DEG,
       .critical_angle = 39 * DEG,
+      .slip_sinkage = 0.75,
       .compaction = 0.4}},
     {"clay",
      "Wong, Theory of Ground Vehicles: clayey soil, 38 % moisture, Thailand; unloading assumed as of sandy "
@@ -72,6 +76,7 @@ static const soil_entry library[] = {
       .unload_depth = 8.6e7,
       .repose_angle = 40 * DEG,
       .critical_angle = 45 * DEG,
+      .slip_sinkage = 0.75,
       .compaction = 0.5}},
     {"heavy_clay",
      "Wong, Theory of Ground Vehicles: heavy clay, 25 % moisture, Waterways Experiment Station; unloading "
@@ -91,6 +96,7 @@ static const soil_entry library[] = {
       .unload_depth = 8.6e7,
       .repose_angle = 45 * DEG,
       .critical_angle = 50 * DEG,
+      .slip_sinkage = 0.75,
       .compaction = 0.5}},
     {"lunar",
      "Lunar Sourcebook: nominal values of the Apollo soil mechanics investigation; unloading assumed as of "
@@ -110,6 +116,7 @@ static const soil_entry library[] = {
       .unload_depth = 5.03e8,
       .repose_angle = 36 * DEG,
       .critical_angle = 40 * DEG,
+      .slip_sinkage = 0.75,
       .compaction = 0.4}},
     {"fjs1",
      "Ishigami et al., Journal of Field Robotics 24, 2007: simulant FJS-1; unloading assumed as of LETE sand",
@@ -130,6 +137,7 @@ static const soil_entry library[] = {
       .unload_depth = 5.03e8,
       .repose_angle = 37 * DEG,
       .critical_angle = 40 * DEG,
+      .slip_sinkage = 0.75,
       .compaction = 0.3}},
     {"jsc1a",
      "simulant JSC-1A: cohesion and friction from published shear tests, pressure-sinkage assumed as of "
@@ -149,6 +157,7 @@ static const soil_entry library[] = {
       .unload_depth = 5.03e8,
       .repose_angle = 38 * DEG,
       .critical_angle = 42 * DEG,
+      .slip_sinkage = 0.75,
       .compaction = 0.3}},
     {"mars_crusty",
      "crusty to cloddy soil of the landers: cohesion, friction and density published, pressure-sinkage and "
@@ -168,6 +177,7 @@ static const soil_entry library[] = {
       .unload_depth = 5.03e8,
       .repose_angle = 35 * DEG,
       .critical_angle = 40 * DEG,
+      .slip_sinkage = 0.75,
       .compaction = 0.4}},
     {"mars_drift",
      "drift material of the Viking 1 lander: cohesion, friction and density published, the rest assumed as "
@@ -187,6 +197,7 @@ static const soil_entry library[] = {
       .unload_depth = 5.03e8,
       .repose_angle = 30 * DEG,
       .critical_angle = 34 * DEG,
+      .slip_sinkage = 0.75,
       .compaction = 0.6}},
     {"snow",
      "Wong, Theory of Ground Vehicles: snow, Harrison; unloading and peak angles assumed",
@@ -197,6 +208,7 @@ static const soil_entry library[] = {
       .friction_angle = 19.7 * DEG,
       .shear_x = 0.04,
       .shear_y = 0.04,
+      .shear_radius = 0.2,
       .density = 300,
       .peak_angle = 0.4,
       .peak_angle_slip = 0.15,
@@ -205,6 +217,7 @@ static const soil_entry library[] = {
       .unload_depth = 8.6e7,
       .repose_angle = 38 * DEG,
       .critical_angle = 45 * DEG,
+      .slip_sinkage = 0.75,
       .compaction = 0.8}},
 };
 enum { N_SOIL = sizeof library / sizeof library[0] };
@@ -258,8 +271,8 @@ us_status us_soil_check(const us_soil *soil, us_error *err) {
                             parameters[i].min, parameters[i].max);
     }
     if (!(soil->kc > 0) && !(soil->kphi > 0))
-        return us_error_set(err, US_ERR_VALUE, NULL, "give one of them",
-                            "kc and kphi of the soil are both 0: it carries nothing");
+        return us_error_set(err, US_ERR_VALUE, NULL, "give one of them greater than 0",
+                            "neither kc nor kphi of the soil is greater than 0: it carries nothing");
     if (soil->critical_angle < soil->repose_angle)
         return us_error_set(err, US_ERR_VALUE, NULL,
                             "slopes begin to flow at the critical angle and stop at the angle of repose",

@@ -15,32 +15,12 @@
 // Soil that was pressed before follows its unloading line until the stress reaches the curve of fresh soil
 // again (Wong): a second wheel in the same rut sinks hardly deeper.
 //
-// Each of the two parts of the arc is integrated by itself: one rule over the whole arc, with the kink
-// inside, would need ten times as many points.
+// A rim that slips carries soil away. What it has dug is sinkage that presses nothing: of the depth z at a
+// place of the rim the share 1 - dug / sinkage is pressed.
 #include <float.h>
 
-#include "math/v4_functions.h"
+#include "soil/soil__quadrature.h"
 #include "understudy/soil.h"
-
-// Quadrature points and weights on [0, 1], from where the stress is 0, the entry or the exit, to where it is
-// maximal.
-enum { N_POINT = 8, N_QUAD = N_POINT / 4 };
-typedef struct rule {
-    _Alignas(32) double at[N_POINT], weight[N_POINT];
-} rule;
-// For n = 1 all is smooth: Gauss points. Otherwise z^n has a corner where it begins, which points that crowd
-// there resolve: Gauss points in the cube root of the distance. Both are good to 1e-6 for every soil of the
-// library; Gauss points in the distance itself would be good to 5e-4 for clay.
-static const rule smooth_rule = {
-    {0.019855071751231856, 0.10166676129318658, 0.2372337950418355, 0.40828267875217511, 0.59171732124782483,
-     0.7627662049581645, 0.89833323870681348, 0.9801449282487682},
-    {0.050614268145188393, 0.11119051722668723, 0.15685332293894369, 0.181341891689181, 0.181341891689181,
-     0.15685332293894369, 0.11119051722668723, 0.050614268145188393}};
-static const rule corner_rule = {
-    {7.8273433092141578e-06, 0.0010508408971763657, 0.013351487977240289, 0.06805857733650128,
-     0.20717762371412879, 0.44378674742710805, 0.72495726627880142, 0.94160962902573508},
-    {5.9860058641052042e-05, 0.0034478390398325789, 0.026483055523858028, 0.090686221597220867,
-     0.19047937681169008, 0.27377756994631985, 0.26919311208218494, 0.14587296494025342}};
 
 static const double MAX_SINKAGE = 0.95;      // over the radius: beyond it the arc would end above the hub
 static const double MAX_SHEAR = 20;          // shear displacement over its modulus: more changes nothing
@@ -51,37 +31,97 @@ static const double MIN_SPEED = 1e-3;        // m/s: slip of slower wheels is re
 typedef struct stress_law {
     double k, n;         // fresh soil: k z^n
     double rut, reload;  // m below the fresh surface; Pa/m of reloading, 0: the soil is fresh
+    double meets;        // m below the rut, where the line of reloading ends on the fresh curve
+    double share;        // of a depth that is pressed; the rest was dug
 } stress_law;
 
-static stress_law law_of(const us_soil *soil, double width, double pressed) {
-    stress_law law = {.k = soil->kc / width + soil->kphi, .n = soil->n};
-    double reload = soil->unload + soil->unload_depth * pressed;
-    if (pressed > 0 && reload > 0) {
-        law.reload = reload;
-        law.rut = us_soil_rut_depth(soil, width, pressed);
-    }
-    return law;
+// Modulus of a strip, Pa/m^n: published values of kc may be negative, and hold for strips that are wide
+// enough. Narrower ones carry a hundredth of kphi, so that nothing falls through.
+double us_soil_modulus(const us_soil *soil, double width) {
+    return fmax(soil->kc / width + soil->kphi, 0.01 * soil->kphi);
 }
 
-// Stress at depths greater than 0.
-static usi_v4 stress(const stress_law *law, usi_v4 depth) {
-    usi_v4 z = law->rut + depth;
-    usi_v4 fresh = law->k * (law->n == 1 ? z : usi_v4_exp(law->n * usi_v4_log(z)));
-    return law->reload > 0 ? usi_v4_min(law->reload * depth, fresh) : fresh;
+double us_soil_reload_stiffness(const us_soil *soil, double width, double pressed) {
+    double reload = soil->unload + soil->unload_depth * pressed;
+    if (!(pressed > 0) || !(reload > 0)) return 0;
+    // The line ends where it began to unload, above the fresh surface nowhere: no flatter than the line from
+    // the fresh surface to that point, nor than the fresh curve there.
+    return fmax(reload, fmax(1, soil->n) * us_soil_modulus(soil, width) * pow(pressed, soil->n - 1));
 }
 
 double us_soil_rut_depth(const us_soil *soil, double width, double pressed) {
-    double reload = soil->unload + soil->unload_depth * pressed;
-    if (!(pressed > 0) || !(reload > 0)) return 0;
-    return fmax(0, pressed - (soil->kc / width + soil->kphi) * pow(pressed, soil->n) / reload);
+    double reload = us_soil_reload_stiffness(soil, width, pressed);
+    return reload > 0 ? fmax(0, pressed - us_soil_modulus(soil, width) * pow(pressed, soil->n) / reload) : 0;
 }
 
-// Grousers carry the soil between them along: the effective radius reaches to their tips where they are
-// close together, half way to them where they are not.
+static stress_law law_of(const us_soil *soil, const us_soil_wheel *wheel, double pressed, double sinkage) {
+    double width = wheel->width;
+    stress_law law = {
+        .share = fmax(0, 1 - fmax(wheel->dug, 0) / sinkage), .k = us_soil_modulus(soil, width), .n = soil->n};
+    law.reload = us_soil_reload_stiffness(soil, width, pressed);
+    if (law.reload > 0) law.rut = us_soil_rut_depth(soil, width, pressed);
+    law.meets = pressed - law.rut;
+    return law;
+}
+
+// How the stress grows at a depth, over the stress, 1/m.
+static double stress_growth(const stress_law *law, double depth) {
+    return law->reload > 0 && depth < law->meets ? fmin(1, law->n) / depth : law->n / (law->rut + depth);
+}
+
+static usi_v4 fresh_stress(const stress_law *law, usi_v4 z) {
+    return law->k * (law->n == 1 ? z : usi_v4_exp(law->n * usi_v4_log(z)));
+}
+
+// Stress at depths greater than 0. Soil that was pressed follows its line up to the curve of fresh soil, and
+// carries at no depth below its surface less than fresh soil does at that depth below its own: where n < 1
+// that curve begins steeper than any line.
+static usi_v4 stress(const stress_law *law, usi_v4 depth) {
+    usi_v4 fresh = fresh_stress(law, law->rut + depth);
+    if (!(law->reload > 0)) return fresh;
+    usi_v4 again = law->reload * depth;
+    if (law->n < 1) again = usi_v4_max(again, fresh_stress(law, depth));
+    return usi_v4_select(depth < usi_v4_all(law->meets), usi_v4_min(again, fresh), fresh);
+}
+
+// Length of the wedge of soil that a grouser pushes before it, over its height: tan^2(45 deg + phi/2), for an
+// angle of friction of 30 deg.
+static const double WEDGE = 3;
+
+// Grousers closer than their wedges carry all the soil between them along: the wheel shears soil on soil at
+// their tips. Those farther apart do so over the length of their wedges.
 double us_soil_wheel_radius(const us_soil_wheel *wheel) {
     if (wheel->n_grouser <= 0 || !(wheel->grouser_height > 0)) return wheel->radius;
     double spacing = 2 * M_PI * wheel->radius / wheel->n_grouser;
-    return wheel->radius + (spacing > 3 * wheel->grouser_height ? 0.5 : 1) * wheel->grouser_height;
+    return wheel->radius + fmin(1, WEDGE * wheel->grouser_height / spacing) * wheel->grouser_height;
+}
+
+// Shear of the soil under the rim.
+typedef struct shear_law {
+    double cohesion, tan_phi;  // Mohr-Coulomb: the limit is cohesion + sigma tan phi
+    double tan_wedge;          // tan(45 deg + phi/2)
+    double kx, ky;             // m, shear moduli along the wheel and across it
+    double advance;            // radii that the hub moves while the rim rotates by an angle of 1
+    double tan_beta;           // of the slip angle
+    bool is_isotropic;
+} shear_law;
+
+static inline shear_law shear_law_of(const us_soil *soil, double radius, double s, double beta) {
+    // Shear displacement is in proportion to the size of what shears: the moduli of large wheels are too
+    // great for small ones.
+    double fit = soil->shear_radius > radius ? radius / soil->shear_radius : 1;
+    double sine = sin(soil->friction_angle), cosine = cos(soil->friction_angle);
+    return (shear_law){
+        .cohesion = soil->cohesion,
+        .tan_phi = sine / cosine,
+        .tan_wedge = (1 + sine) / cosine,
+        .tan_beta = beta > 0 ? tan(fmin(beta, 1.55)) : 0,
+        .kx = fit * (soil->shear_x + soil->shear_x_angle * beta),
+        .ky = fit * (soil->shear_y + soil->shear_y_angle * beta),
+        .is_isotropic = soil->lateral == US_LATERAL_ISOTROPIC,
+        // Driving 1 - s; braking 1 / (1 + s), where s is relative to the hub's speed.
+        .advance = s >= 0 ? 1 - s : 1 / fmax(1 + s, 1e-6),
+    };
 }
 
 // Bulldozing resistance of a wall of height h, N/m: linear h + square h^2 (Hegedus).
@@ -89,47 +129,38 @@ typedef struct bulldozing {
     double linear, square;
 } bulldozing;
 
-static bulldozing bulldozing_of(const us_soil *soil, double gravity) {
-    double phi = soil->friction_angle, x = 0.25 * M_PI - 0.5 * phi;
-    double cot_x = 1 / tan(x), d1 = cot_x + tan(x + phi), d2 = cot_x + cot_x * cot_x * tan(phi);
+// D1 = 2 t and D2 = t + t^2 tan phi with t = cot(45 deg - phi/2): each of its angles is one of t's.
+static bulldozing bulldozing_of(const us_soil *soil, const shear_law *shear, double gravity) {
+    double t = shear->tan_wedge, d1 = 2 * t, d2 = t + t * t * shear->tan_phi;
     return (bulldozing){.linear = d1 * soil->cohesion, .square = 0.5 * d1 * d2 * soil->density * gravity};
 }
 
-// Adds the thrust of the grousers: each one in the soil is a spud with a wedge of soil before it (Bekker), as
-// far as the wheel slips at all. s: slip, kx: shear modulus along the wheel.
-static void add_grousers(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history history, double s,
-                         double kx, us_wheel_force *f) {
-    double r = us_soil_wheel_radius(wheel), b = wheel->width;
-    double hg = wheel->grouser_height, t = tan(0.25 * M_PI + 0.5 * soil->friction_angle), n_phi = t * t;
-    double mean = f->fz / (r * b * (f->entry - f->exit));  // Pa, on the rim
-    double spud = b * (0.5 * soil->density * history.gravity * hg * hg * n_phi + mean * hg * n_phi +
-                       2 * soil->cohesion * hg * t);
-    double n_in = wheel->n_grouser * (f->entry - f->exit) / (2 * M_PI);
-    double mobilised = copysign(1 - exp(-fabs(s) * r * f->entry / kx), s);
-    f->fx += n_in * spud * mobilised;
-    f->moment += n_in * spud * mobilised * r;
+// Passive resistance of the wedge of soil behind a grouser, N: of its face, and of its side walls. The wedge
+// rises freely: under the rim the same soil is sheared along the arc instead, which its stress resists.
+static double wedge_force(const us_soil *soil, double width, double height, double gravity) {
+    double phi = soil->friction_angle, t = tan(0.25 * M_PI + 0.5 * phi), gamma = soil->density * gravity;
+    double length = height * t * t,
+           face = width * (0.5 * gamma * height * height * t * t + 2 * soil->cohesion * height * t);
+    // Each wall is a triangle; earth at rest presses on it.
+    double wall = soil->cohesion * 0.5 * height * length +
+                  (1 - sin(phi)) * gamma * tan(phi) * length * height * height / 6;
+    return face + 2 * wall;
 }
 
-// Shear of the soil under the rim.
-typedef struct shear_law {
-    double cohesion, tan_phi;  // Mohr-Coulomb: the limit is cohesion + sigma tan phi
-    double kx, ky;             // m, shear moduli along the wheel and across it
-    double advance;            // radii that the hub moves while the rim rotates by an angle of 1
-    double tan_beta;           // of the slip angle
-    bool is_isotropic;
-} shear_law;
-
-static inline shear_law shear_law_of(const us_soil *soil, double s, double beta) {
-    return (shear_law){
-        .cohesion = soil->cohesion,
-        .tan_phi = tan(soil->friction_angle),
-        .tan_beta = tan(fmin(beta, 1.55)),
-        .kx = soil->shear_x + soil->shear_x_angle * beta,
-        .ky = soil->shear_y + soil->shear_y_angle * beta,
-        .is_isotropic = soil->lateral == US_LATERAL_ISOTROPIC,
-        // Driving 1 - s; braking 1 / (1 + s), where s is relative to the hub's speed.
-        .advance = s >= 0 ? 1 - s : 1 / fmax(1 + s, 1e-6),
-    };
+// Adds the thrust of the grousers to that of the arc at their tips. Only a wedge that reaches free ground
+// rises: that of the last grouser in the arc. All in all no more than the soil's strength along the arc. s:
+// slip; kx: shear modulus along the wheel; strength: N, of the arc.
+static void add_grousers(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history history, double s,
+                         double kx, double strength, us_wheel_force *f) {
+    double r = us_soil_wheel_radius(wheel), arc = f->entry - f->exit,
+           height = fmin(wheel->grouser_height, r * (1 - cos(f->entry)));
+    double n_free = fmin(1, wheel->n_grouser * arc / (2 * M_PI));
+    double mobilised = 1 - exp(-fabs(s) * r * arc / kx), shear = f->moment / r;
+    double thrust = n_free * wedge_force(soil, wheel->width, height, history.gravity) * mobilised,
+           room = fmax(0, strength - copysign(shear, s * shear));
+    thrust = copysign(fmin(thrust, room), s);
+    f->fx += thrust;
+    f->moment += thrust * r;
 }
 
 // Shear stresses for displacements jx along the wheel and jy across it, up to the limit.
@@ -148,6 +179,139 @@ static inline void shear_stress(const shear_law *law, usi_v4 limit, usi_v4 jx, u
     }
 }
 
+// Shear moduli that the rim slips in the arc, at the pace at which it enters: with more the shear rises
+// within a short way.
+static const double STEEP = 6;
+
+// The arc in the soil, what presses and shears on it, and the integrals over it.
+typedef struct arc {
+    double r, entry, peak, exit, sin_f, cos_f;
+    stress_law stress;
+    shear_law shear;
+    bulldozing side;
+    usi_v4 x, z, m, y, sink, strength;  // sums: stresses along the wheel, up, about the axle, across; ...
+} arc;
+
+static bool is_steep(const arc *a) {
+    double pace = fabs(1 - a->shear.advance * a->cos_f);
+    return a->r * (a->entry - a->exit) * pace > STEEP * a->shear.kx;
+}
+
+// Stress at the points of a rule: at a fraction of the way from the entry to the peak, and at the same
+// fraction from the exit. cosine: of the angles of the front part.
+static void stress_at(const arc *a, const usi_quadrature *rule, const double *cosine, double *out) {
+    for (int i = 0; i < rule->n; i += 4) {
+        usi_v4 depth = a->r * (*(const usi_v4 *)(cosine + i) - a->cos_f) * a->stress.share;
+        *(usi_v4 *)(out + i) = stress(&a->stress, usi_v4_max(depth, usi_v4_all(DBL_MIN)));
+    }
+}
+
+// Adds one part of the arc: four points at a time.
+static void add_part(arc *a, const usi_quadrature *rule, double length, const double *angle,
+                     const double *sine, const double *cosine, const double *sigma) {
+    for (int i = 0; i < rule->n; i += 4) {
+        usi_v4 th = *(const usi_v4 *)(angle + i), sin_t = *(const usi_v4 *)(sine + i),
+               cos_t = *(const usi_v4 *)(cosine + i), weight = length * *(const usi_v4 *)(rule->weight + i);
+        usi_v4 press = length * *(const usi_v4 *)(rule->stress_weight + i) * *(const usi_v4 *)(sigma + i),
+               limit = weight * a->shear.cohesion + press * a->shear.tan_phi;
+        usi_v4 jx = a->r * (a->entry - th - a->shear.advance * (a->sin_f - sin_t)),
+               jy = a->r * a->shear.advance * (a->entry - th) * a->shear.tan_beta, tau_x, tau_y;
+        shear_stress(&a->shear, limit, jx, jy, &tau_x, &tau_y);
+        usi_v4 height = usi_v4_max(a->r * (cos_t - a->cos_f), usi_v4_zero());
+        a->x += tau_x * cos_t - press * sin_t;
+        a->z += tau_x * sin_t + press * cos_t;
+        a->m += tau_x;
+        a->y += tau_y;
+        a->strength += limit;
+        a->sink += weight * height * (a->side.linear + a->side.square * height) * (a->r - height * cos_t);
+    }
+}
+
+// Both parts by one rule: the stress is computed once.
+static void integrate(arc *a) {
+    usi_quadrature rule;
+    usi_rule_of_power(a->stress.n, &rule);
+    double front = a->entry - a->peak, rear = a->peak - a->exit;
+    _Alignas(32) double angle[2 * USI_POINTS], sine[2 * USI_POINTS], cosine[2 * USI_POINTS],
+        sigma[USI_POINTS];
+    for (int i = 0; i < USI_POINTS; i++) {
+        angle[i] = a->entry - front * rule.at[i];
+        angle[USI_POINTS + i] = a->exit + rear * rule.at[i];
+    }
+    usi_sincos(2 * USI_POINTS, angle, sine, cosine);
+    stress_at(a, &rule, cosine, sigma);
+    add_part(a, &rule, front, angle, sine, cosine, sigma);
+    add_part(a, &rule, rear, angle + USI_POINTS, sine + USI_POINTS, cosine + USI_POINTS, sigma);
+}
+
+// The same where the shear changes its sign within the arc, or rises within a short way from the entry:
+// pieces between the changes of sign, with points that crowd where the arc begins.
+static void integrate_in_pieces(arc *a, const double change[2]) {
+    for (int part = 0; part < 2; part++) {
+        double from = part == 0 ? a->entry : a->exit, length = a->peak - from, cut[2];
+        for (int i = 0; i < 2; i++)
+            cut[i] = length != 0 ? (change[i] - from) / length : NAN;
+        usi_quadrature rule;
+        usi_rule_of_pieces(cut, a->stress.n == 1 && !is_steep(a), &rule);
+        _Alignas(32) double angle[USI_MAX_POINTS], sine[USI_MAX_POINTS], cosine[USI_MAX_POINTS],
+            sigma[USI_MAX_POINTS];
+        for (int i = 0; i < rule.n; i++)
+            angle[i] = a->entry + (a->peak - a->entry) * rule.at[i];
+        usi_sincos(rule.n, angle, sine, cosine);
+        stress_at(a, &rule, cosine, sigma);
+        if (part == 1) {
+            for (int i = 0; i < rule.n; i++)
+                angle[i] = from + length * rule.at[i];
+            usi_sincos(rule.n, angle, sine, cosine);
+        }
+        add_part(a, &rule, fabs(length), angle, sine, cosine, sigma);
+    }
+}
+
+// Slip distance at an angle, over the radius.
+static double slipped(const arc *a, double angle) {
+    return a->entry - angle - a->shear.advance * (a->sin_f - sin(angle));
+}
+
+// Where the slip distance changes sign between two angles: by false position, with the value at an end that
+// stays halved (Illinois). A few digits of it are enough: the shear has a corner there in its second
+// derivative alone.
+static double find_change(const arc *a, double from, double to) {
+    double at_from = slipped(a, from), at_to = slipped(a, to), middle = 0.5 * (from + to),
+           all = fabs(to - from);
+    int last = 0;
+    for (int i = 0; i < 20; i++) {
+        double before = middle;
+        middle = (from * at_to - to * at_from) / (at_to - at_from);
+        if (i > 0 && fabs(middle - before) < 1e-5 * all) break;
+        double here = slipped(a, middle);
+        bool is_from = here * at_from > 0;
+        if (is_from) {
+            from = middle;
+            at_from = here;
+            if (last == 1) at_to *= 0.5;
+        } else {
+            to = middle;
+            at_to = here;
+            if (last == -1) at_from *= 0.5;
+        }
+        last = is_from ? 1 : -1;
+    }
+    return middle;
+}
+
+// Where the shear changes its sign. It does under a braked wheel alone: the rim first lags behind the soil
+// that it turns into, as far as cos > 1 / advance; then the soil overtakes it, and behind the hub it may do
+// so again. NaN: nowhere.
+static void find_changes(const arc *a, double out[2]) {
+    out[0] = out[1] = NAN;
+    if (!(a->shear.advance > 1)) return;
+    double turn = acos(1 / a->shear.advance), low = fmax(-turn, a->exit);
+    if (!(turn < a->entry) || !(slipped(a, low) < 0)) return;
+    out[0] = find_change(a, turn, low);
+    if (a->exit < low && slipped(a, a->exit) > 0) out[1] = find_change(a, low, a->exit);
+}
+
 us_wheel_force us_soil_wheel_force(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history history,
                                    double sinkage, double slip, double slip_angle) {
     us_wheel_force f = {0};
@@ -158,60 +322,72 @@ us_wheel_force us_soil_wheel_force(const us_soil *soil, const us_soil_wheel *whe
     f.is_buried = sinkage > MAX_SINKAGE * r;
     double h = fmin(sinkage, MAX_SINKAGE * r);
     double s = fmin(fmax(slip, -1), 1), beta = fabs(slip_angle);
-    stress_law law = law_of(soil, b, history.pressed);
-    f.depth = law.rut + h;
-    f.entry = acos(1 - h / r);
-    f.exit = -acos(fmax(-1, 1 - soil->exit_ratio * h / r));
-    f.peak = fmin((soil->peak_angle + soil->peak_angle_slip * fabs(s)) * f.entry, f.entry);
+    arc a = {.r = r,
+             .cos_f = 1 - h / r,
+             .sin_f = sqrt(h / r * (2 - h / r)),
+             .shear = shear_law_of(soil, r, s, beta),
+             .stress = law_of(soil, wheel, history.pressed, h)};
+    a.side = bulldozing_of(soil, &a.shear, history.gravity);
+    f.depth = a.stress.rut + h;
+    f.entry = a.entry = acos(1 - h / r);
+    f.exit = a.exit = -acos(fmax(-1, 1 - soil->exit_ratio * a.stress.share * h / r));
+    f.peak = a.peak = fmin((soil->peak_angle + soil->peak_angle_slip * fabs(s)) * f.entry, f.entry);
 
-    // Angles of the quadrature points. The stress at a fraction of the distance from the exit to the peak is
-    // that at the same fraction from the entry: it is computed once, at the angles of the front part.
-    const rule *points = law.n == 1 ? &smooth_rule : &corner_rule;
-    double front = f.entry - f.peak, rear = f.peak - f.exit;
-    _Alignas(32) double angle[2 * N_POINT], sine[2 * N_POINT], cosine[2 * N_POINT];
-    for (int i = 0; i < N_POINT; i++) {
-        angle[i] = f.entry - front * points->at[i];
-        angle[N_POINT + i] = f.exit + rear * points->at[i];
-    }
-    usi_sincos(2 * N_POINT, angle, sine, cosine);
-
-    // Integrals of the stresses over the rim, four points at a time.
-    const shear_law shear = shear_law_of(soil, s, beta);
-    const bulldozing side = bulldozing_of(soil, history.gravity);
-    double cos_f = 1 - h / r, sin_f = sqrt(h / r * (2 - h / r));
-    usi_v4 sum_x = usi_v4_zero(), sum_z = sum_x, sum_m = sum_x, sum_y = sum_x, sum_side = sum_x;
-    for (int q = 0; q < N_QUAD; q++) {
-        usi_v4 weight = *(const usi_v4 *)(points->weight + 4 * q),
-               cos_front = *(const usi_v4 *)(cosine + 4 * q);
-        usi_v4 sigma = stress(&law, usi_v4_max(r * (cos_front - cos_f), usi_v4_all(DBL_MIN)));
-        usi_v4 limit = shear.cohesion + sigma * shear.tan_phi;
-        for (int part = 0; part < 2; part++) {
-            int at = part * N_POINT + 4 * q;
-            usi_v4 th = *(const usi_v4 *)(angle + at), sin_t = *(const usi_v4 *)(sine + at),
-                   cos_t = *(const usi_v4 *)(cosine + at);
-            usi_v4 w = weight * (part == 0 ? front : rear);
-            usi_v4 jx = r * (f.entry - th - shear.advance * (sin_f - sin_t)),
-                   jy = r * shear.advance * (f.entry - th) * shear.tan_beta, tau_x, tau_y;
-            shear_stress(&shear, limit, jx, jy, &tau_x, &tau_y);
-            usi_v4 height = usi_v4_max(r * (cos_t - cos_f), usi_v4_zero());
-            sum_x += w * (tau_x * cos_t - sigma * sin_t);
-            sum_z += w * (tau_x * sin_t + sigma * cos_t);
-            sum_m += w * tau_x;
-            sum_y += w * tau_y;
-            sum_side += w * height * (side.linear + side.square * height) * (r - height * cos_t);
-        }
-    }
+    // Integrals of the stresses over the rim.
+    double change[2];
+    find_changes(&a, change);
+    // Pressed soil begins along a line, whatever n is.
+    bool has_line = a.stress.reload > 0 && a.stress.n != 1;
+    if (is_steep(&a) || has_line || !isnan(change[0]))
+        integrate_in_pieces(&a, change);
+    else
+        integrate(&a);
 
     // Forces and moment.
-    f.peak_stress = stress(&law, usi_v4_all(fmax(r * (cos(f.peak) - cos_f), DBL_MIN)))[0];
-    f.fx = r * b * usi_v4_sum(sum_x);
-    f.fz = r * b * usi_v4_sum(sum_z);
-    f.moment = r * r * b * usi_v4_sum(sum_m);
-    f.fy_shear = r * b * usi_v4_sum(sum_y);
-    f.fy_bulldoze = usi_v4_sum(sum_side) * fmin(beta / BULLDOZE_ANGLE, 1);
+    double deepest = fmax(r * (cos(f.peak) - a.cos_f) * a.stress.share, DBL_MIN);
+    f.peak_stress = stress(&a.stress, usi_v4_all(deepest))[0];
+    f.fx = r * b * usi_v4_sum(a.x);
+    f.fz = r * b * usi_v4_sum(a.z);
+    f.moment = r * r * b * usi_v4_sum(a.m);
+    f.fy_shear = r * b * usi_v4_sum(a.y);
+    // The arc grows like the root of the sinkage. Where next to nothing is pressed the growth has a bound.
+    f.stiffness = fmax(f.fz, 0) * (stress_growth(&a.stress, h * fmax(a.stress.share, 0.01)) + 0.5 / h);
+    f.fy_bulldoze = usi_v4_sum(a.sink) * fmin(beta / BULLDOZE_ANGLE, 1);
     if (wheel->n_grouser > 0 && wheel->grouser_height > 0)
-        add_grousers(soil, wheel, history, s, shear.kx, &f);
+        add_grousers(soil, wheel, history, s, a.shear.kx, r * b * usi_v4_sum(a.strength), &f);
     return f;
+}
+
+// ---------------------------------------------------------------- digging
+
+// Layer of soil that the rim carries along where it slips, m: what its grousers hold, and below it a part of
+// what it presses. The deeper it stands the more falls back from the walls, up to the depth where the model
+// ends.
+static double carried_layer(const us_soil *soil, const us_soil_wheel *wheel, double sinkage, double dug) {
+    double r = us_soil_wheel_radius(wheel), deep = fmin(sinkage / (MAX_SINKAGE * r), 1);
+    return (soil->slip_sinkage * fmax(sinkage - dug, 0) + r - wheel->radius) * (1 - deep * deep);
+}
+
+double us_soil_wheel_dig(const us_soil *soil, const us_soil_wheel *wheel, double sinkage, double slide,
+                         double travel) {
+    if (!(sinkage > 0)) return 0;
+    // A hole as long as the wheel is in the soil: filled by what it presses ahead when it moves on, emptied
+    // by what slides.
+    double r = us_soil_wheel_radius(wheel), h = fmin(sinkage, MAX_SINKAGE * r), ahead = sqrt(h * (2 * r - h)),
+           dug = fmin(fmax(wheel->dug, 0), h), risen = fmin(soil->exit_ratio, 1) * (h - dug),
+           length = ahead + sqrt(risen * (2 * r - risen));
+    double gone = fabs(travel) / length, kept = exp(-gone), share = gone > 1e-9 ? (1 - kept) / gone : 1;
+    return fmin(dug * kept + share * carried_layer(soil, wheel, sinkage, dug) * fabs(slide) / length,
+                sinkage);
+}
+
+double us_soil_wheel_dug(const us_soil *soil, const us_soil_wheel *wheel, double sinkage, double slip) {
+    if (!(sinkage > 0)) return 0;
+    // Where as much is carried out as is left ahead: dug = (a (h - dug) + lugs) slide / travel.
+    double slide = slip >= 0 ? fmin(slip / fmax(1 - slip, 1e-12), 1e12) : fmin(-slip, 1),
+           lugs = slide * carried_layer(soil, wheel, sinkage, sinkage),
+           all = slide * carried_layer(soil, wheel, sinkage, 0);
+    return fmin(all / (1 + (all - lugs) / sinkage), sinkage);
 }
 
 us_wheel_slip us_soil_wheel_slip(const us_soil_wheel *wheel, double vx, double vy, double spin) {
@@ -268,18 +444,32 @@ us_wheel_reaction us_soil_wheel_reaction_faded(const us_soil *soil, const us_soi
     return out;
 }
 
-double us_soil_wheel_sinkage(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history history,
-                             double weight, double slip, double slip_angle) {
+// Sinkage at which the soil carries a weight; has_dug: with what a wheel has dug that goes on at this slip.
+static double find_sinkage(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history history,
+                           double weight, double slip, double slip_angle, bool has_dug) {
     if (!(weight > 0)) return 0;
+    us_soil_wheel now = *wheel;
     double low = 0, high = MAX_SINKAGE * us_soil_wheel_radius(wheel);
-    if (us_soil_wheel_force(soil, wheel, history, high, slip, slip_angle).fz < weight) return NAN;
     // The force grows with the sinkage: bisection, 60 times, is at the end of a double's digits.
-    for (int i = 0; i < 60; i++) {
-        double middle = 0.5 * (low + high);
-        if (us_soil_wheel_force(soil, wheel, history, middle, slip, slip_angle).fz < weight)
+    for (int i = -1; i < 60; i++) {
+        double middle = i < 0 ? high : 0.5 * (low + high);
+        if (has_dug) now.dug = us_soil_wheel_dug(soil, wheel, middle, slip);
+        bool is_less = us_soil_wheel_force(soil, &now, history, middle, slip, slip_angle).fz < weight;
+        if (i < 0 && is_less) return NAN;
+        if (is_less)
             low = middle;
         else
             high = middle;
     }
     return 0.5 * (low + high);
+}
+
+double us_soil_wheel_sinkage(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history history,
+                             double weight, double slip, double slip_angle) {
+    return find_sinkage(soil, wheel, history, weight, slip, slip_angle, false);
+}
+
+double us_soil_wheel_rolling_sinkage(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history history,
+                                     double weight, double slip, double slip_angle) {
+    return find_sinkage(soil, wheel, history, weight, slip, slip_angle, true);
 }

@@ -57,6 +57,8 @@
     X(CPLPopErrorHandler)                   \
     X(CPLGetErrorHandlerUserData)           \
     X(VSIFree)                              \
+    X(VSIGetMemFileBuffer)                  \
+    X(VSIUnlink)                            \
     X(OSRNewSpatialReference)               \
     X(OSRDestroySpatialReference)           \
     X(OSRClone)                             \

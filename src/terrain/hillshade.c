@@ -1,7 +1,9 @@
 // Hillshade of a site: its ground in the light of a sun in the north-west, from the finest level that fits.
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/memory.h"
 #include "terrain/gdal.h"
 #include "understudy/raster.h"
@@ -61,20 +63,31 @@ static us_status write_png(const hillshade *p, const char *path, us_error *err) 
     if (!g) return US_ERR_IO;
     us_place place = {.file = path};
     usi_gdal_error error;
+    // Made in memory: GDAL's writer of PNG does not look at whether the disk takes it.
+    char name[64];
+    snprintf(name, sizeof name, "/vsimem/understudy-%p.png", (const void *)p);
     usi_gdal_catch_begin(g, &error);
     GDALDriverH memory = g->GDALGetDriverByName("MEM"), png = g->GDALGetDriverByName("PNG");
     GDALDatasetH from = memory && png ? g->GDALCreate(memory, "", p->n_x, p->n_y, 1, GDT_Byte, NULL) : NULL,
                  to = NULL;
     if (from && g->GDALRasterIO(g->GDALGetRasterBand(from, 1), GF_Write, 0, 0, p->n_x, p->n_y, p->shade,
                                 p->n_x, p->n_y, GDT_Byte, 0, 0) == CE_None)
-        to = g->GDALCreateCopy(png, path, from, 0, NULL, NULL, NULL);
+        to = g->GDALCreateCopy(png, name, from, 0, NULL, NULL, NULL);
     if (to) g->GDALClose(to);
     if (from) g->GDALClose(from);
+    vsi_l_offset length = 0;
+    const void *bytes = to ? g->VSIGetMemFileBuffer(name, &length, 0) : NULL;
+    us_status status = US_OK;
+    if (bytes && !error.text[0]) {
+        status = usi_bytes_write(path, bytes, (size_t)length, NULL, 0, err);
+    } else {
+        status = us_error_set(err, US_ERR_IO, &place, "install GDAL with its PNG driver, or free memory",
+                              "the hillshade cannot be made: %s",
+                              error.text[0] ? error.text : "GDAL has no driver for PNG");
+    }
+    if (to) g->VSIUnlink(name);
     usi_gdal_catch_end(g);
-    if (to && !error.text[0]) return US_OK;
-    return us_error_set(
-        err, US_ERR_IO, &place, "name a file in a directory that can be written, on a disk with room",
-        "the hillshade cannot be written: %s", error.text[0] ? error.text : "GDAL has no driver for PNG");
+    return status;
 }
 
 us_status us_site_write_hillshade(const us_site *site, const char *path, us_error *err) {

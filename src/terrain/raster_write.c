@@ -1,7 +1,9 @@
 // Writing a raster of numbers as a GeoTIFF, row by row: one row is in memory at a time.
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/memory.h"
 #include "terrain/gdal.h"
 #include "understudy/raster.h"
@@ -42,6 +44,24 @@ static us_status set_place(const usi_gdal *g, GDALDatasetH to, const us_raster_w
                         "invalid reference system \"%.80s\"", text);
 }
 
+// The whole file. What went wrong is in `why` or in `error`.
+static us_status write_file(const usi_gdal *g, const us_raster_write_def *def, const char *path, float *row,
+                            usi_gdal_error *error, us_error *why) {
+    char *options[] = {(char[]){"COMPRESS=DEFLATE"}, (char[]){"PREDICTOR=3"}, (char[]){"INTERLEAVE=BAND"},
+                       (char[]){"BIGTIFF=IF_SAFER"}, NULL};
+    usi_gdal_catch_begin(g, error);
+    GDALDriverH driver = g->GDALGetDriverByName("GTiff");
+    GDALDatasetH to =
+        driver ? g->GDALCreate(driver, path, def->n_x, def->n_y, def->n_band, GDT_Float32, options) : NULL;
+    us_status status = to ? set_place(g, to, def, why) : US_ERR_IO;
+    if (!status) status = write_rows(g, to, def, row, why);
+    if (to) g->GDALClose(to);
+    usi_gdal_catch_end(g);
+    // What was cached is written at the end, and may fail there.
+    if (!status && error->text[0]) status = US_ERR_IO;
+    return status;
+}
+
 us_status us_raster_write(const us_raster_write_def *def, const char *path, us_error *err) {
     if (!def || !path || !def->row || !def->band || def->n_band < 1 || def->n_x < 1 || def->n_y < 1 ||
         !(def->dx > 0) || !(def->dy > 0))
@@ -49,28 +69,21 @@ us_status us_raster_write(const us_raster_write_def *def, const char *path, us_e
                             "a raster to be written is not whole");
     const usi_gdal *g = usi_gdal_get(err);
     if (!g) return US_ERR_IO;
+    char part[USI_PART_PATH];
+    us_status status = usi_part_begin(path, part, err);
+    if (status) return status;
     us_place place = {.file = path};
     us_allocator allocator = us_allocator_default();
     float *row = usi_alloc(&allocator, sizeof *row * (size_t)def->n_x, USI_ALIGN);
     if (!row)
         return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a row of %d numbers",
                             (int)def->n_x);
-    char *options[] = {(char[]){"COMPRESS=DEFLATE"}, (char[]){"PREDICTOR=3"}, (char[]){"INTERLEAVE=BAND"},
-                       (char[]){"BIGTIFF=IF_SAFER"}, NULL};
     usi_gdal_error error;
     us_error why = {0};
-    usi_gdal_catch_begin(g, &error);
-    GDALDriverH driver = g->GDALGetDriverByName("GTiff");
-    GDALDatasetH to =
-        driver ? g->GDALCreate(driver, path, def->n_x, def->n_y, def->n_band, GDT_Float32, options) : NULL;
-    us_status status = to ? set_place(g, to, def, &why) : US_ERR_IO;
-    if (!status) status = write_rows(g, to, def, row, &why);
-    if (to) g->GDALClose(to);
-    usi_gdal_catch_end(g);
+    status = write_file(g, def, part, row, &error, &why);
     usi_release(&allocator, row, sizeof *row * (size_t)def->n_x, USI_ALIGN);
-    // What was cached is written at the end, and may fail there.
-    if (!status && error.text[0]) status = US_ERR_IO;
-    if (!status) return US_OK;
+    if (!status) return usi_part_end(part, path, err);
+    remove(part);
     const char *message = why.message[0]  ? why.message
                           : error.text[0] ? error.text
                                           : "GDAL has no driver for GeoTIFF";

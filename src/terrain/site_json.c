@@ -1,4 +1,5 @@
 // site.json: the description of a site, read and written.
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,7 +155,10 @@ us_status usi_site_parse(us_site *site, const char *text, size_t length, const c
     static const char *const REMEDY = "put the file back from a copy of the site, or make the site again";
     us_place place = {.file = file};
     const char *wkt = NULL;
+    errno = 0;
     cJSON *json = cJSON_ParseWithLength(text, length);
+    if (!json && errno == ENOMEM)
+        return us_error_set(err, US_ERR_MEMORY, &place, NULL, "no memory to read the site");
     if (!json) return us_error_set(err, US_ERR_SYNTAX, &place, REMEDY, "the file is not JSON");
     site->info = (us_site_info){0};
     const char *wrong = read_site(json, &site->info, &wkt);

@@ -208,16 +208,18 @@ static void a_wheel_rises_from_soil_onto_rock_and_sinks_when_the_rock_becomes_so
     "<joint name=\"sink" i "\" type=\"prismatic\" parent=\"carriage\" child=\"lift" i                \
     "\" axis=\"0 0 1\" xyz=\"" x " 0 0.09\"/>"                                                       \
     "<joint name=\"spin" i "\" type=\"continuous\" parent=\"lift" i "\" child=\"wheel" i             \
-    "\" axis=\"0 1 0\" v=\"1.2346\"/>"                                                               \
-    "<drive joint=\"spin" i "\" kd=\"1e5\" velocity=\"1.2346\"/>"
+    "\" axis=\"0 1 0\" v=\"${rate}\"/>"                                                              \
+    "<drive joint=\"spin" i "\" kd=\"1e5\" velocity=\"${rate}\"/>"
 // Two wheels in line, 0.4 m apart, in a patch of columns of 1 cm.
 static const char *const rut_scene =
     "<scene name=\"rut\" version=\"1\"><parameter name=\"compaction\" value=\"0.3\"/>"
+    "<parameter name=\"soil\" value=\"fjs1\"/><parameter name=\"dig\" value=\"0\"/>"
+    "<parameter name=\"rate\" value=\"1.2346\"/>"
     "<world step=\"1 ms\"><shape name=\"ground\" type=\"height-field\" nx=\"61\" ny=\"25\" dx=\"0.04\" "
     "dy=\"0.04\" expression=\"0\" surface=\"sand\" "
     "bed=\"1 cm\"/></world>"
-    "<material name=\"aluminium\"/><material name=\"sand\"><soil like=\"fjs1\" "
-    "compaction=\"${compaction}\"/></material>"
+    "<material name=\"aluminium\"/><material name=\"sand\"><soil like=\"${soil}\" "
+    "compaction=\"${compaction}\" slip-sinkage=\"${dig}\"/></material>"
     "<object name=\"rig\">"
     "<link name=\"carriage\"><inertial mass=\"5\" inertia=\"0.1 0.1 0.1\"/></link>" RUT_WHEEL("0", "0")
         RUT_WHEEL("1", "-0.4") "<joint name=\"travel\" type=\"prismatic\" parent=\"world\" "
@@ -294,6 +296,24 @@ static void a_wheel_leaves_a_rut_as_deep_as_it_sinks_and_the_next_one_hardly_mor
     soil_free(&w);
 }
 
+// In soils whose published stiffness of unloading is small at millimetres of depth, too.
+static void the_second_wheel_in_a_rut_sinks_no_deeper_in_clay_and_loam(void **state) {
+    (void)state;
+    static const char *const soils[] = {"soil=clay", "soil=sandy_loam", "soil=heavy_clay"};
+    for (int i = 0; i < 3; i++) {
+        const char *const parameters[] = {soils[i], NULL};
+        soil_world w = soil_text(rut_scene, parameters);
+        soil_steps(&w, 7000);
+        double front = -soil_q(&w, "rig/sink0"), rear = -soil_q(&w, "rig/sink1");
+        printf("    %s: front %.4f mm, rear %.4f mm below the fresh ground\n", soils[i], 1e3 * front,
+               1e3 * rear);
+        // What has fallen in from the walls carries the rear one a little; depths pressed are kept in steps
+        // of 10 um.
+        assert_true(front > 0 && rear > 0.8 * front - 1e-5 && rear < 1.1 * front + 1e-5);
+        soil_free(&w);
+    }
+}
+
 static void a_wheel_that_stops_in_its_patch_stays_whichever_way_it_trembles(void **state) {
     (void)state;
     soil_world w = soil_text(rut_scene, NULL);
@@ -354,6 +374,85 @@ static void no_grain_is_lost_but_to_compaction(void **state) {
     // pressed with full compaction.
     double share = (double)sum[1] / (double)sum[2];
     assert_true(sum[2] < 0 && share > 0.25 && share < 0.45);
+}
+
+// A wheel that slips more leaves a deeper rut, and what it has dug lies behind it and beside the rut.
+static void ruts_deepen_with_slip_and_no_grain_is_lost(void **state) {
+    (void)state;
+    static const char *const rates[] = {"rate=1.1112", "rate=1.3889", "rate=1.8519", "rate=2.7778"};
+    double before = 0;
+    for (int i = 0; i < 4; i++) {
+        const char *const parameters[] = {"compaction=0", "dig=0.75", rates[i], NULL};
+        us_deformable_info patch;
+        soil_world w = soil_text(rut_scene, parameters);
+        soil_steps(&w, 6000);
+        int32_t *change = changes(&w, &patch);
+        double rut = -1e-6 * change[(patch.n_y - 1) / 2 * patch.n_x + (patch.n_x - 1) / 2];
+        us_soil_contact k = soil_sunk(&w, "rig/wheel0");
+        printf("    slip %.3f: sinkage %.2f mm, rut %.2f mm\n", k.slip, 1e3 * k.sinkage, 1e3 * rut);
+        // Each slip has its own depth, a tenth of a millimetre apart at least.
+        assert_true(rut > before + 1e-4 && rut < k.sinkage + 1e-4);
+        assert_int_equal(sum_of(change, &patch), 0);
+        before = rut;
+        free(change);
+        soil_free(&w);
+    }
+}
+
+// A wheel that spins on the spot digs itself in, throws the soil behind itself, and stays there.
+static const char *const spin_scene =
+    "<scene name=\"spin\" version=\"1\"><parameter name=\"soil\" value=\"lunar\"/>"
+    "<world step=\"1 ms\"><shape name=\"ground\" type=\"height-field\" nx=\"41\" ny=\"21\" dx=\"0.05\" "
+    "dy=\"0.05\" expression=\"0\" surface=\"sand\" bed=\"1 cm\"/></world>"
+    "<material name=\"aluminium\"/><material name=\"sand\"><soil like=\"${soil}\" "
+    "compaction=\"0\"/></material>"
+    "<object name=\"rig\">"
+    "<link name=\"lift\"><inertial mass=\"0.5\" inertia=\"0.01 0.01 0.01\"/></link>"
+    "<link name=\"wheel\"><inertial mass=\"6\" inertia=\"0.03 0.03 0.03\"/>"
+    "<shape type=\"cylinder\" size=\"0.09 0.11\" rpy=\"-90 0 0 deg\" surface=\"aluminium\"/></link>"
+    "<joint name=\"sink\" type=\"prismatic\" parent=\"world\" child=\"lift\" axis=\"0 0 1\" xyz=\"0 0 "
+    "0.09\"/>"
+    "<joint name=\"spin\" type=\"continuous\" parent=\"lift\" child=\"wheel\" axis=\"0 1 0\"/>"
+    "<drive joint=\"spin\" kd=\"1e5\" velocity=\"2\"/></object></scene>";
+
+static void a_wheel_that_spins_on_the_spot_digs_itself_in(void **state) {
+    (void)state;
+    static const char *const soils[] = {"soil=dry_sand", "soil=lunar", "soil=mars_drift", "soil=clay"};
+    for (int i = 0; i < 4; i++) {
+        const char *const parameters[] = {soils[i], NULL};
+        soil_world w = soil_text(spin_scene, parameters);
+        double depth[4];
+        for (int k = 0; k < 4; k++) {
+            soil_steps(&w, 1500);
+            depth[k] = -soil_q(&w, "rig/sink");
+        }
+        us_deformable_info patch;
+        int32_t *change = changes(&w, &patch);
+        int32_t y = (patch.n_y - 1) / 2, behind = 0, ahead = 0;
+        for (int32_t x = 0; x < patch.n_x; x++) {
+            int32_t *most = x < (patch.n_x - 1) / 2 ? &behind : &ahead;
+            if (change[y * patch.n_x + x] > *most) *most = change[y * patch.n_x + x];
+        }
+        printf("    %s: %.1f, %.1f, %.1f, %.1f mm deep after 3, 6, 9, 12 rad; %.1f mm high behind it, %.1f "
+               "ahead\n",
+               soils[i], 1e3 * depth[0], 1e3 * depth[1], 1e3 * depth[2], 1e3 * depth[3], 1e-3 * behind,
+               1e-3 * ahead);
+        assert_true(depth[1] > depth[0] + 1e-4 && depth[2] > depth[1] + 1e-5 && depth[3] > depth[2]);
+        assert_true(behind > ahead + 1000);
+        assert_int_equal(sum_of(change, &patch), 0);
+        // It stays where it is when the wheel stands.
+        double zero = 0;
+        assert_int_equal(us_sim_step(w.sim, &(us_command){.drive_velocity = &zero}), US_OK);
+        soil_steps(&w, 4000);
+        double before = soil_q(&w, "rig/sink");
+        soil_steps(&w, 1000);
+        build_near("stays", soil_q(&w, "rig/sink"), before, 1e-8);
+        printf("        stopped, it stands at %.1f mm\n", -1e3 * before);
+        // Without the shear that pulled it down it may rise by what it presses, not out of its hole.
+        assert_true(-before > 0.85 * depth[3]);
+        free(change);
+        soil_free(&w);
+    }
 }
 
 static void what_a_foot_presses_out_lies_around_it_and_comes_to_rest(void **state) {
@@ -435,8 +534,11 @@ int main(void) {
         cmocka_unit_test(stones_of_every_form_come_to_rest_on_a_slope_and_none_climbs),
         cmocka_unit_test(a_wheel_rises_from_soil_onto_rock_and_sinks_when_the_rock_becomes_soil),
         cmocka_unit_test(a_wheel_leaves_a_rut_as_deep_as_it_sinks_and_the_next_one_hardly_more),
+        cmocka_unit_test(the_second_wheel_in_a_rut_sinks_no_deeper_in_clay_and_loam),
         cmocka_unit_test(a_wheel_that_stops_in_its_patch_stays_whichever_way_it_trembles),
         cmocka_unit_test(no_grain_is_lost_but_to_compaction),
+        cmocka_unit_test(ruts_deepen_with_slip_and_no_grain_is_lost),
+        cmocka_unit_test(a_wheel_that_spins_on_the_spot_digs_itself_in),
         cmocka_unit_test(what_a_foot_presses_out_lies_around_it_and_comes_to_rest),
         cmocka_unit_test(rock_beside_the_soil_is_not_pressed),
     };

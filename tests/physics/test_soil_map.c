@@ -33,7 +33,10 @@ static const char *const numbers[] = {"kc",
                                       "unload_depth",
                                       "repose_angle",
                                       "critical_angle",
-                                      "compaction"};
+                                      "compaction",
+                                      "shear_radius",
+                                      "slip_sinkage",
+                                      "max_curvature"};
 enum { N_NUMBER = sizeof numbers / sizeof numbers[0], MOST = 401 };
 
 static us_soil soil_named(const char *name) {
@@ -284,8 +287,9 @@ static void a_random_layer_is_felt_as_the_law_says(void **state) {
     (void)state;
     float *all = make_random("random", "kphi", 8e5, 1.4e5);
     us_soil_map_def map = {.ground = "ground", .parameter = "kphi"};
-    soil_world w =
-        soil_text_maps(rig_text("type=\"height-field\" file=\"random/\"", "<soil like=\"lunar\"/>"), &map, 1);
+    soil_world w = soil_text_maps(
+        rig_text("type=\"height-field\" file=\"random/\"", "<soil like=\"lunar\" slip-sinkage=\"0\"/>"), &map,
+        1);
     us_soil soil = soil_named("lunar");
     const us_soil_wheel wheel = {.radius = 0.09, .width = 0.11};
     soil_steps(&w, 1000);

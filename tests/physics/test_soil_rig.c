@@ -20,7 +20,8 @@ static soil_world rig(double slip, double angle_deg, const char *more) {
     char s[48], a[48];
     snprintf(s, sizeof s, "slip=%.17g", slip);
     snprintf(a, sizeof a, "angle=%.17g deg", angle_deg);
-    const char *parameters[] = {s, a, more, NULL};
+    // The tables are of soil that is not carried away.
+    const char *parameters[] = {s, a, "dig=0", more, NULL};
     return soil_file("scenes/single-wheel.xml", parameters);
 }
 
@@ -152,6 +153,77 @@ static void isotropic_shear_holds_in_the_step_as_in_the_formulas(void **state) {
     soil_free(&w);
 }
 
+// With what it digs, smooth and lugged: the rig comes to the state that the formulas have for a wheel that
+// goes on at its slip.
+static void a_wheel_that_digs_comes_to_what_the_formulas_say(void **state) {
+    (void)state;
+    static const struct {
+        double slip;
+        int n_grouser;
+        double height;
+    } rows[] = {{0.1, 0, 0}, {0.4, 0, 0}, {0.7, 0, 0}, {-0.3, 0, 0}, {0.2, 24, 0.01}, {0.5, 8, 0.006}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        us_soil_wheel wheel = {
+            .radius = 0.09, .width = 0.11, .n_grouser = rows[i].n_grouser, .grouser_height = rows[i].height};
+        // The rim's speed counts at the tips.
+        double v = 0.3, slip = rows[i].slip, grown = us_soil_wheel_radius(&wheel);
+        double rim = slip >= 0 ? v / (1 - slip) : v * (1 + slip);
+        char s[48], n[48], h[48], rate[48];
+        snprintf(s, sizeof s, "slip=%.17g", slip);
+        snprintf(n, sizeof n, "grousers=%d", rows[i].n_grouser);
+        snprintf(h, sizeof h, "lug=%.17g", rows[i].height);
+        snprintf(rate, sizeof rate, "rate=%.17g", rim / grown);
+        const char *parameters[] = {s, n, h, rate, "speed=0.3", NULL};
+        soil_world w = soil_file("scenes/single-wheel.xml", parameters);
+        soil_steps(&w, 12000);
+        us_soil soil;
+        assert_int_equal(us_sim_get_soil(w.sim, soil_material(&w, "sand"), &soil), US_OK);
+        const us_soil_history earth = {0, 9.81};
+        double sinkage = us_soil_wheel_rolling_sinkage(&soil, &wheel, earth, WEIGHT, slip, 0);
+        wheel.dug = us_soil_wheel_dug(&soil, &wheel, sinkage, slip);
+        us_wheel_force f = us_soil_wheel_force(&soil, &wheel, earth, sinkage, slip, 0);
+        us_soil_contact k = soil_sunk(&w, "rig/wheel");
+        printf("    slip %.2f, %d grousers: sinkage %.4f mm (%.4f), dug %.4f mm, pull %.4f N (%.4f)\n",
+               k.slip, rows[i].n_grouser, 1e3 * k.sinkage, 1e3 * sinkage, 1e3 * wheel.dug, k.force.x, f.fx);
+        // The step takes what was dug before it: a millisecond of a state that no longer changes.
+        build_near("slip", k.slip, slip, 1e-6);
+        build_near("sinkage", k.sinkage, sinkage, 1e-4 * sinkage);
+        build_near("pull", k.force.x, f.fx, 1e-4 * WEIGHT);
+        build_near("moment", k.moment, f.moment, 1e-4 * WEIGHT * 0.09);
+        soil_free(&w);
+    }
+}
+
+// Grousers taller than the sinkage: contact begins at their tips, and the wheel does not hop.
+static void a_wheel_stands_on_grousers_that_are_taller_than_its_sinkage(void **state) {
+    (void)state;
+    static const char *const heights[] = {"lug=0.005", "lug=0.02", "lug=0.04"};
+    static const double lugs[] = {0.005, 0.02, 0.04};
+    for (int i = 0; i < 3; i++) {
+        const char *parameters[] = {"slip=0.1", "grousers=24", heights[i], "weight=12", "speed=0.3", NULL};
+        soil_world w = soil_file("scenes/single-wheel.xml", parameters);
+        soil_steps(&w, 6000);
+        double low = 1, high = -1, least = 1e9;
+        for (int t = 0; t < 1000; t++) {
+            soil_steps(&w, 1);
+            low = fmin(low, soil_q(&w, "rig/sink"));
+            high = fmax(high, soil_q(&w, "rig/sink"));
+            least = fmin(least, soil_sunk(&w, "rig/wheel").force.z);
+        }
+        us_soil_contact k = soil_sunk(&w, "rig/wheel");
+        printf("    %s: sinkage %.3f mm, hub %.3f mm above the height of its rim, moves by %.1e m, load at "
+               "least "
+               "%.4f N\n",
+               heights[i], 1e3 * k.sinkage, 1e3 * high, high - low, least);
+        assert_true(least > 11.9);
+        // It creeps towards the depth of its slip.
+        assert_true(high - low < 2e-5);
+        // All but the first have their rim in the air.
+        if (i > 0) assert_true(low > 0 && k.sinkage < lugs[i]);
+        soil_free(&w);
+    }
+}
+
 static void smaller_steps_give_the_same_forces(void **state) {
     (void)state;
     const char *const steps[] = {"step=1 ms", "step=0.5 ms", "step=0.25 ms"};
@@ -185,7 +257,9 @@ static const char *const slope_scene =
     "value=\"1e7\"/>"
     "<world step=\"1 ms\" gravity=\"${-9.81*sin(slope)} 0 ${-9.81*cos(slope)}\"><shape name=\"bed\" "
     "type=\"plane\" surface=\"sand\"/></world>"
-    "<material name=\"aluminium\"/><material name=\"sand\"><soil like=\"${soil}\"/></material>"
+    "<parameter name=\"dig\" value=\"0\"/>"
+    "<material name=\"aluminium\"/><material name=\"sand\"><soil like=\"${soil}\" "
+    "slip-sinkage=\"${dig}\"/></material>"
     "<object name=\"rig\">"
     "<link name=\"carriage\"><inertial mass=\"${weight*1e-7}\" inertia=\"1e-6 1e-6 1e-6\"/></link>"
     "<link name=\"lift\"><inertial mass=\"${weight*1e-7}\" inertia=\"1e-6 1e-6 1e-6\"/></link>"
@@ -317,6 +391,8 @@ int main(void) {
         cmocka_unit_test(a_locked_wheel_is_dragged_and_resists),
         cmocka_unit_test(a_wheel_that_reverses_gives_the_mirrored_forces),
         cmocka_unit_test(isotropic_shear_holds_in_the_step_as_in_the_formulas),
+        cmocka_unit_test(a_wheel_that_digs_comes_to_what_the_formulas_say),
+        cmocka_unit_test(a_wheel_stands_on_grousers_that_are_taller_than_its_sinkage),
         cmocka_unit_test(smaller_steps_give_the_same_forces),
         cmocka_unit_test(a_wheel_climbs_a_slope_with_the_slip_of_the_table),
         cmocka_unit_test(a_wheel_on_a_slope_that_is_too_steep_stalls_and_digs),

@@ -81,8 +81,8 @@ static void no_pair_is_steeper_than(const usi_deformable *patch, double angle) {
                 if (i >= N || j >= N) continue;
                 double way = 0.05 * (d == 2 ? M_SQRT2 : 1),
                        h = fabs(usi_deformable_height(patch, x, y) - usi_deformable_height(patch, i, j));
-                // Exchange ends where a quarter of the excess is less than a micrometre.
-                if (h > way * tan(angle) + 5e-6) fail_msg("%g over %g at %d %d", h, way, x, y);
+                // A twentieth of a degree is at rest.
+                if (h > way * tan(angle + 0.06 * DEG)) fail_msg("%g over %g at %d %d", h, way, x, y);
             }
         }
     }
@@ -293,13 +293,15 @@ static void soil_under_a_body_waits_for_it_to_leave(void **state) {
     usi_deformable *patch = fresh(&boxes[0], CAP);
     for (int y = 30; y < 40; y++) {
         for (int x = 30; x < 35; x++) {
-            usi_deformable_add(patch, x, y, 100000);
+            usi_deformable_add(patch, x, y, 300000);
             usi_deformable_cover(patch, x, y);
         }
     }
-    // A block with steep sides stands as long as it is covered; looking at nothing but covered columns ends.
+    // From under the body soil flows out to the sides, but none in or among what is covered; looking at
+    // nothing but covered columns ends.
     usi_deformable_settle(patch, &sand, INT64_MAX);
-    assert_true(change_at(patch, 30, 35) == 100000 && change_at(patch, 29, 35) == 0);
+    assert_true(change_at(patch, 30, 35) < 300000 && change_at(patch, 29, 35) > 0 &&
+                change_at(patch, 32, 35) == 300000 && volume(patch) == 50 * 300000);
     // It has come to rest: nothing is looked at again as long as the body stands there.
     assert_true(patch->n == 0 && patch->n_lost == 0 && patch->n_wait > 0 &&
                 usi_deformable_settle(patch, &sand, INT64_MAX) == 0);
@@ -307,7 +309,7 @@ static void soil_under_a_body_waits_for_it_to_leave(void **state) {
         usi_deformable_uncover(patch, i % N, i / N);
     // Nobody has to wake it.
     usi_deformable_settle(patch, &sand, INT64_MAX);
-    assert_true(change_at(patch, 29, 35) > 0 && volume(patch) == 50 * 100000);
+    assert_true(change_at(patch, 32, 35) < 300000 && volume(patch) == 50 * 300000);
     no_pair_is_steeper_than(patch, 35 * DEG);
     assert_true(usi_deformable_settle(patch, &sand, INT64_MAX) == 0);
 }
@@ -408,9 +410,9 @@ static void each_half_of_a_heap_comes_to_rest_at_its_own_angle(void **state) {
             steepest[is_east] = fmax(steepest[is_east], fabs(here - west) / 0.05);
         }
     }
-    // Exchange ends where a quarter of the excess is less than a micrometre.
-    assert_true(steepest[0] < tan(WEST) + 1e-4 && steepest[0] > 0.95 * tan(WEST));
-    assert_true(steepest[1] < tan(EAST) + 1e-4 && steepest[1] > 0.95 * tan(EAST));
+    // A twentieth of a degree is at rest.
+    assert_true(steepest[0] < tan(WEST + 0.06 * DEG) && steepest[0] > 0.95 * tan(WEST));
+    assert_true(steepest[1] < tan(EAST + 0.06 * DEG) && steepest[1] > 0.95 * tan(EAST));
 }
 
 // A wall 0.6 m high in the west.

@@ -339,6 +339,31 @@ static void no_sinkage_no_force_and_deep_sinkage_is_told(void **state) {
     assert_true(isnan(us_soil_wheel_sinkage(&soil, &small, earth, 1e9, 0, 0)));
 }
 
+// Down to the last subnormal depth: forces fall with it, and never turn round.
+static void the_least_sinkage_gives_the_least_force(void **state) {
+    (void)state;
+    for (int32_t i = 0;; i++) {
+        const char *name;
+        us_soil soil;
+        if (!us_soil_get(i, &name, &soil, NULL)) break;
+        for (int k = 0; k < 3; k++) {
+            us_soil_history history = {.gravity = 9.81, .pressed = k == 1 ? 1e-5 : k == 2 ? 0.03 : 0};
+            double before = 0;
+            for (double h = 0x1p-1074; h < 1e-3; h *= 2) {
+                us_wheel_force f = us_soil_wheel_force(&soil, &large, history, h, 0.2, 0.1);
+                double most = 2e6 * sqrt(h);  // N: cohesion and stress of 1e6 Pa on the arc
+                if (!(f.fz >= -1e-15 * most && fabs(f.fx) <= most && fabs(f.moment) <= most && f.fz <= most))
+                    fail_msg("%s, %g m: Fz %g N, Fx %g N, M %g N m", name, h, f.fz, f.fx, f.moment);
+                // The cosines of angles below 1e-6 rad differ by their last digits: there it is small, no
+                // more.
+                if (h > 1e-12 && !(f.fz >= before * (1 - 1e-3)))
+                    fail_msg("%s, %g m: the load falls to %g", name, h, f.fz);
+                before = f.fz;
+            }
+        }
+    }
+}
+
 static void a_second_wheel_in_the_rut_sinks_hardly_deeper(void **state) {
     (void)state;
     us_soil soil = us_soil_default();
@@ -357,23 +382,81 @@ static void a_second_wheel_in_the_rut_sinks_hardly_deeper(void **state) {
     us_wheel_force again = us_soil_wheel_force(&plate, &large, rut, first - lies, 0, 0);
     double k = soil.kc / large.width + soil.kphi;
     expect_exact("stress at the depth pressed before", k * pow(first, soil.n),
-                 (soil.unload + soil.unload_depth * first) * (first - lies));
+                 us_soil_reload_stiffness(&soil, large.width, first) * (first - lies));
     assert_true(again.peak_stress < k * pow(first, soil.n));
 }
 
-static void grousers_pull_more(void **state) {
+// The stress of a plate that was pressed to a depth, released and pressed again, by Wong's formula itself:
+// p = p_u - ku (z_u - z), ku = k0 + Au z_u, where these are published and steeper than the fresh curve.
+static void pressed_soil_follows_the_published_line(void **state) {
     (void)state;
-    us_soil soil = fjs1(US_LATERAL_ISOTROPIC);
-    us_soil_wheel wheel = small;
-    double plain = us_soil_wheel_force(&soil, &wheel, earth, 0.015, 0.3, 0).fx;
-    wheel.grouser_height = 0.01;
-    wheel.n_grouser = 12;
-    assert_true(us_soil_wheel_radius(&wheel) == small.radius + 0.005);
-    double some = us_soil_wheel_force(&soil, &wheel, earth, 0.015, 0.3, 0).fx;
-    wheel.n_grouser = 24;
-    assert_true(us_soil_wheel_radius(&wheel) == small.radius + 0.01);
-    double many = us_soil_wheel_force(&soil, &wheel, earth, 0.015, 0.3, 0).fx;
-    assert_true(plain < some && some < many);
+    static const struct {
+        const char *name;
+        double k0, a, deepest[3];
+    } rows[] = {{"dry_sand", 0, 503e6, {0.01, 0.03, 0.1}}, {"sandy_loam", 0, 86e6, {0.12, 0.2, 0.4}}};
+    for (int i = 0; i < 2; i++) {
+        us_soil soil;
+        assert_true(us_soil_find(rows[i].name, &soil));
+        for (int j = 0; j < 3; j++) {
+            double zu = rows[i].deepest[j], k = soil.kc / large.width + soil.kphi, pu = k * pow(zu, soil.n),
+                   ku = rows[i].k0 + rows[i].a * zu;
+            expect_exact("stiffness", us_soil_reload_stiffness(&soil, large.width, zu), ku);
+            expect_exact("rut", us_soil_rut_depth(&soil, large.width, zu), zu - pu / ku);
+        }
+    }
+}
+
+// Whatever was pressed before: at no sinkage below its surface does soil carry less than fresh soil does, and
+// the next wheel of the same weight sinks no deeper below the rut than the first below the fresh surface.
+static void soil_that_was_pressed_is_never_softer_than_fresh_soil(void **state) {
+    (void)state;
+    for (int32_t i = 0;; i++) {
+        const char *name;
+        us_soil soil;
+        if (!us_soil_get(i, &name, &soil, NULL)) break;
+        // N; snow does not carry more.
+        double weight = strcmp(name, "snow") == 0 ? 40 : 245, worst = 0,
+               first = us_soil_wheel_sinkage(&soil, &large, earth, weight, 0.1, 0);
+        assert_true(first > 0);
+        for (double pressed = 1e-6; pressed < 0.15; pressed *= 1.3) {
+            us_soil_history rut = {.gravity = 9.81, .pressed = pressed};
+            double lies = us_soil_rut_depth(&soil, large.width, pressed);
+            assert_true(lies >= 0 && lies < pressed);
+            // The line meets the fresh curve where it left it.
+            double k = soil.kc / large.width + soil.kphi;
+            expect_exact("meets", us_soil_reload_stiffness(&soil, large.width, pressed) * (pressed - lies),
+                         k * pow(pressed, soil.n));
+            for (double h = 1e-5; h < 0.1; h *= 1.7) {
+                double now = us_soil_wheel_force(&soil, &large, rut, h, 0, 0).peak_stress,
+                       fresh = us_soil_wheel_force(&soil, &large, earth, h, 0, 0).peak_stress;
+                if (!(now >= fresh * (1 - 1e-9)))
+                    fail_msg("%s pressed to %g m carries %g Pa at %g m, fresh %g Pa", name, pressed, now, h,
+                             fresh);
+            }
+            worst = fmax(worst, us_soil_wheel_sinkage(&soil, &large, rut, weight, 0.1, 0) / first);
+        }
+        printf("    %-12s first wheel %.3f mm, the next at most %.4f of that below the rut\n", name,
+               1e3 * first, worst);
+        if (!(worst <= 1 + 1e-6)) fail_msg("%s: the next wheel sinks %g times as deep", name, worst);
+    }
+}
+
+// Published soils have a negative kc; they hold for wheels that are wide enough.
+static void a_negative_kc_is_a_soil_where_it_carries(void **state) {
+    (void)state;
+    us_error err = {0};
+    us_soil soil = us_soil_default();
+    soil.kc = -5000;
+    assert_int_equal(us_soil_check(&soil, &err), US_OK);
+    expect_exact("modulus", us_soil_modulus(&soil, 0.1), soil.kphi - 50000);
+    double h = us_soil_wheel_sinkage(&soil, &large, earth, 200, 0.1, 0);
+    us_soil plain = us_soil_default();
+    assert_true(h > us_soil_wheel_sinkage(&plain, &large, earth, 200, 0.1, 0));
+    // A blade: nothing falls through.
+    assert_true(us_soil_modulus(&soil, 1e-4) > 0);
+    soil.kphi = 0;
+    assert_int_equal(us_soil_check(&soil, &err), US_ERR_VALUE);
+    assert_non_null(strstr(err.message, "carries nothing"));
 }
 
 static void the_library_is_sound_and_bad_soils_are_named(void **state) {
@@ -453,8 +536,11 @@ int main(void) {
         cmocka_unit_test(a_wheel_that_slides_back_while_it_turns_forward_has_no_jump_in_its_forces),
         cmocka_unit_test(pull_and_moment_grow_with_slip_and_the_side_gives_way),
         cmocka_unit_test(no_sinkage_no_force_and_deep_sinkage_is_told),
+        cmocka_unit_test(the_least_sinkage_gives_the_least_force),
         cmocka_unit_test(a_second_wheel_in_the_rut_sinks_hardly_deeper),
-        cmocka_unit_test(grousers_pull_more),
+        cmocka_unit_test(pressed_soil_follows_the_published_line),
+        cmocka_unit_test(soil_that_was_pressed_is_never_softer_than_fresh_soil),
+        cmocka_unit_test(a_negative_kc_is_a_soil_where_it_carries),
         cmocka_unit_test(the_library_is_sound_and_bad_soils_are_named),
         cmocka_unit_test(the_slope_of_the_rows_is_that_of_the_force_at_a_few_millimetres_per_second),
     };

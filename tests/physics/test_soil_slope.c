@@ -1,0 +1,66 @@
+// Rovers on slopes of soil: bench/slope-k10.xml and bench/slope-rocky7.xml.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "soil_rig.h"
+
+// Placed by the origin of its model the wheels touch the soil to a rounding error: by 1e-17 m, or not at all.
+static void a_rover_placed_on_the_surface_starts_on_every_slope(void **state) {
+    (void)state;
+    static const char *const scenes[] = {"bench/slope-k10.xml", "bench/slope-rocky7.xml"};
+    static const char *const soils[] = {"dry_sand", "snow", "heavy_clay", "lunar"};
+    for (int i = 0; i <= 30; i++) {
+        char slope[48], soil[48];
+        snprintf(slope, sizeof slope, "slope=%d deg", i);
+        snprintf(soil, sizeof soil, "soil=%s", soils[i / 2 % 4]);
+        const char *const parameters[] = {slope, "soil=dry_sand", NULL}, *const other[] = {slope, soil, NULL};
+        for (int k = 0; k < 4; k++) {
+            soil_world w = soil_file(scenes[k & 1], k < 2 ? parameters : other);
+            // A step that fails fails the test, with its message.
+            soil_steps(&w, 50);
+            assert_true(us_sim_n_soil_contact(w.sim) >= 4);
+            soil_free(&w);
+        }
+    }
+}
+
+// Small rovers leave level ground in every soil that carries them; on slopes that are too steep they dig
+// themselves in, wheels come up out of their holes and go down again, and nothing diverges.
+static void rovers_drive_on_the_level_and_dig_in_on_steep_slopes(void **state) {
+    (void)state;
+    static const struct {
+        const char *scene, *wheel;
+    } rovers[] = {{"bench/slope-k10.xml", "k10/rear_left_wheel"},
+                  {"bench/slope-rocky7.xml", "rocky7/rear_left_wheel"}};
+    static const char *const soils[] = {"soil=dry_sand", "soil=lunar", "soil=mars_crusty"};
+    for (int r = 0; r < 2; r++) {
+        for (int i = 0; i < 3; i++) {
+            const char *const level[] = {"slope=0 deg", soils[i], NULL}, *const steep[] = {"slope=25 deg",
+                                                                                           soils[i], NULL};
+            soil_world w = soil_file(rovers[r].scene, level);
+            soil_steps(&w, 6000);
+            us_soil_contact flat = soil_sunk(&w, rovers[r].wheel);
+            soil_free(&w);
+            w = soil_file(rovers[r].scene, steep);
+            soil_steps(&w, 6000);
+            us_soil_contact dug = soil_sunk(&w, rovers[r].wheel);
+            printf("    %s, %s: slip %.3f, %.1f mm deep on the level; %.1f mm on 25 deg\n", rovers[r].scene,
+                   soils[i], flat.slip, 1e3 * flat.sinkage, 1e3 * dug.sinkage);
+            assert_true(fabs(flat.slip) < 0.2 && dug.sinkage > 1.5 * flat.sinkage);
+            soil_free(&w);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rover_placed_on_the_surface_starts_on_every_slope),
+        cmocka_unit_test(rovers_drive_on_the_level_and_dig_in_on_steep_slopes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
