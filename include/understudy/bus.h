@@ -19,9 +19,11 @@ typedef struct us_bus us_bus;
 
 // Range of discovery.
 typedef enum us_bus_range {
-    US_BUS_LOCALHOST,  // this machine, loopback only: the default
-    US_BUS_SUBNET,     // multicast on the network
-    US_BUS_OFF,        // none
+    US_BUS_LOCALHOST,       // the programs of this machine: the default
+    US_BUS_SUBNET,          // multicast on the network
+    US_BUS_OFF,             // none
+    US_BUS_LOOPBACK,        // this machine, without multicast but that of the loopback (ROS_LOCALHOST_ONLY)
+    US_BUS_SYSTEM_DEFAULT,  // as the vendor does by itself: multicast on the network, no known ports
 } us_bus_range;
 
 typedef struct us_bus_def {
@@ -36,13 +38,14 @@ typedef struct us_bus_def {
     const char *keys;     // directory of the enclave's keys (understudy/keys.h): authenticated and encrypted;
                           // default NULL: open to everybody
     const char *notice;   // from the environment: what to tell the user before it runs; or NULL
-    bool use_humble_gid;  // ros_discovery_info with 24-byte ids, as before ROS 2 Iron; default false
+    bool use_humble_gid;  // ros_discovery_info begins with 24-byte ids, as before ROS 2 Iron; default false.
+                          // Nodes are announced in the other layout too from when it is heard
     bool hide_from_graph;  // announce no node: a bare DDS program
 } us_bus_def;
 
 enum { US_BUS_TEXT = 12288 };
 
-// Defaults: cyclone, domain 0, loopback only.
+// Defaults: cyclone, domain 0, the programs of this machine.
 US_API us_bus_def us_bus_def_default(void);
 // Takes ROS_DISTRO (up to humble: use_humble_gid), ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE (LOCALHOST,
 // SUBNET, OFF, SYSTEM_DEFAULT), ROS_STATIC_PEERS (separated by ;), RMW_IMPLEMENTATION (rmw_cyclonedds_cpp,
@@ -57,6 +60,10 @@ US_API us_status us_bus_def_from_environment(us_bus_def *def, char *text, size_t
 US_API us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err);
 // Closes the bus and all its writers and readers; NULL is allowed. No callback runs afterwards.
 US_API void us_bus_close(us_bus *bus);
+// From now on, for so many seconds (at least 0) in all, the removal of writers waits for readers to
+// acknowledge what was written. Without it each may wait for 1 s, until the first reader that does not
+// answer.
+US_API us_status us_bus_set_linger(us_bus *bus, double seconds);
 US_API const char *us_bus_vendor(const us_bus *bus);
 US_API int32_t us_bus_domain(const us_bus *bus);
 
@@ -64,6 +71,10 @@ typedef struct us_qos {
     bool is_reliable;
     bool is_transient_local;  // late readers get the last `depth` samples
     int32_t depth;            // keep-last; 0: keep all
+    // Ownership of DDS: a reader hears the strongest of its writers alone, and meets exclusive ones only. ROS
+    // 2 has shared ownership, the default here.
+    bool is_exclusive;
+    int32_t strength;  // of an exclusive writer; the higher wins
 } us_qos;
 
 // By ROS convention for a topic's name (its last part) and type: tf_static and robot_description are

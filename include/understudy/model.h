@@ -57,6 +57,14 @@ US_API us_vec3 us_model_get_gravity(const us_model *model);
 US_API us_integrator us_model_get_integrator(const us_model *model);
 US_API uint64_t us_model_hash(const us_model *model);
 
+// Two links of one robot or object that collide and overlap at the start.
+typedef struct us_overlap {
+    us_body a, b;
+    double depth;  // m
+} us_overlap;
+// At most `cap` of them. Cost: a distance for every two shapes of a robot whose boxes meet.
+US_API us_status us_model_find_overlaps(const us_model *model, us_overlap *out, int32_t cap, int32_t *out_n);
+
 US_API us_body us_model_find_body(const us_model *model, const char *name);
 US_API us_joint us_model_find_joint(const us_model *model, const char *name);
 US_API us_drive us_model_find_drive(const us_model *model, const char *name);

@@ -115,6 +115,21 @@ typedef struct us_sensor_def {
     uint64_t seed;       // of the noise, beside the world's
 } us_sensor_def;
 
+// Who commands a robot, and before whom. While a source commands, and for `hold` after its last command,
+// commands of sources with a lower priority are refused; among equals the last command counts. Stops of
+// everybody are obeyed: MSTP of the motor protocol, mode 0 of locomotor and navigator.
+//
+// A source is a way by which commands come: "network" (the robot's topics on DDS), "motor" (its motor port),
+// "page", "foxglove", "world" (world commands and scripts); or a name of its own, with a topic of its own for
+// velocities, for example "operator" on "operator/cmd_vel". Sources that are not named have priority 0.
+typedef struct us_command_source {
+    const char *name;   // at most 20 letters, digits and _
+    const char *topic;  // of geometry_msgs/Twist, as us_publication_def has names; NULL for the ways above
+    int32_t priority;   // the higher goes first; default 0
+    double hold;        // s; default 0.5
+    bool is_exclusive;  // its topics have exclusive ownership (us_qos), of "network" and those with a topic
+} us_command_source;
+
 typedef struct us_network_def {
     int32_t group;  // the robot
     bool is_off;
@@ -127,6 +142,8 @@ typedef struct us_network_def {
     const us_publication_def *topics;  // a source that none of them names is published on its own topic
     bool has_services;  // the rover services as requests and replies too, as rmw_cyclonedds has them; default
                         // false
+    bool is_stamped;    // cmd_vel has the type TwistStamped, and Twist comes on cmd_vel_unstamped; default
+                        // false: Twist on cmd_vel, TwistStamped on cmd_vel_stamped
     double timeout;     // s: a motion command older than this stops the robot; 0: never; default 0.5
     us_locomotion locomotion;
     int32_t n_wheel;
@@ -150,6 +167,8 @@ typedef struct us_network_def {
     bool lets_go;       // its motors have no torque while the computer starts; default: they hold
     int32_t n_sensor;
     const us_sensor_def *sensors;
+    int32_t n_source;
+    const us_command_source *sources;
     int32_t n_fault;
     const us_fault_def *faults;
     const char *file;  // where it was written; NULL when built by calls
@@ -162,8 +181,8 @@ US_API us_network_def us_network_def_default(void);
 // and arrays are copied. Errors: US_ERR_ARG for bad indices and a base that is no link of the group,
 // US_ERR_VALUE for numbers out of range, wheels or legs that do not fit the kind of locomotion and a port
 // that another robot has, US_ERR_NAME for names that cannot be used or are used twice and a source that is
-// not there, US_ERR_LIMIT for too many outages (32), sensors (32), topics (128) or faults (64), US_ERR_SYNTAX
-// for a fault or condition that cannot be read.
+// not there, US_ERR_LIMIT for too many outages (32), sensors (32), topics (128), faults (64) or sources (8),
+// US_ERR_SYNTAX for a fault or condition that cannot be read.
 US_API us_status us_spec_set_network(us_spec *spec, const us_network_def *def);
 // What was set for the group, with no text left open and all topics, or NULL. Scenes set it for every robot.
 US_API const us_network_def *us_spec_view_network(const us_spec *spec, int32_t group);

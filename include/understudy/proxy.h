@@ -16,6 +16,7 @@
 #define UNDERSTUDY_PROXY_H
 
 #include "understudy/bus.h"
+#include "understudy/gate.h"
 #include "understudy/network.h"
 #include "understudy/record.h"
 #include "understudy/sim.h"
@@ -28,8 +29,10 @@ typedef struct us_proxy us_proxy;
 
 typedef struct us_proxy_def {
     us_allocator allocator;
-    bool enable_motor_servers;  // open the ports of <motors>; default true
-    const char *motor_address;  // where they listen; default "127.0.0.1"
+    bool enable_motor_servers;        // open the ports of <motors>; default true
+    const char *motor_address;        // where they listen; default "127.0.0.1"
+    us_gate_event_function *on_gate;  // events of the robots' gates, on a thread of their own; may be NULL
+    void *gate_context;
 } us_proxy_def;
 
 US_API us_proxy_def us_proxy_def_default(void);
@@ -41,7 +44,9 @@ US_API us_status us_proxy_create(const us_model *model, const us_proxy_def *def,
 US_API void us_proxy_destroy(us_proxy *proxy);  // before the bus; NULL is allowed
 US_API us_plugin us_proxy_get_plugin(us_proxy *proxy);
 
-// Adds a node and its topics for each robot, and begins to listen and to send. Opens the motor ports too.
+// Adds a node and its topics for each robot, and begins to listen and to send, behind a gate
+// (understudy/gate.h): while a switch holds a robot's lease, commands of others are refused. What comes over
+// the motor ports or by us_proxy_post is not asked for a lease. Opens the motor ports too.
 US_API us_status us_proxy_connect(us_proxy *proxy, us_bus *bus, us_error *err);
 // Goes on with another model in which the same robots stand, for example after an object was added:
 // us_sim_replace, and the robots find their joints again. Their firmware remembers all, and writers, readers,

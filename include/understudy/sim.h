@@ -52,6 +52,8 @@ typedef struct us_sim_def {
                        // is the same for any number
     int32_t n_plugin;
     const us_plugin *plugins;  // in the order in which they run; copied
+    bool has_fixed_room;       // a step that finds more contact points than there is room for fails with
+                               // US_ERR_LIMIT, instead of making room and going on; default false
 } us_sim_def;
 
 US_API us_sim_def us_sim_def_default(void);
@@ -75,8 +77,15 @@ typedef struct us_command {
                                       // gives no torque; at the start 1
 } us_command;
 
-// Exactly one tick. `command` may be NULL.
+// Exactly one tick. `command` may be NULL. Allocates nothing, but where there are more contact points than
+// there is room for: then the tick stops before it has changed anything, room is made, and it is done again
+// from there, with the same result as if there had been room from the start.
 US_API us_status us_sim_step(us_sim *sim, const us_command *command);
+// Contact points that there is room for, and how often more room was made since us_sim_create.
+typedef struct us_room {
+    int32_t max_contact, n_growth;
+} us_room;
+US_API us_room us_sim_get_room(const us_sim *sim);
 // What the last failed step found: tick, stage and element.
 US_API const us_error *us_sim_view_error(const us_sim *sim);
 
@@ -273,6 +282,19 @@ typedef struct us_profile {
     double seconds[US_STAGE_COUNT];  // summed since create or the last read; 0 without enable_profile
 } us_profile;
 US_API us_profile us_sim_take_profile(us_sim *sim);
+
+// How the islands of contacts were solved since create (docs/contact.md): not part of the state. All 0 where
+// nothing can touch.
+typedef struct us_solver_counts {
+    int64_t n_island;     // islands solved
+    int64_t n_iteration;  // iterations, or sweeps, for them
+    // Islands whose own method gave no answer, by what took over: friction of lagged radii; soft rows that
+    // were hardened; the last iterate without more energy than the step began with.
+    int64_t n_lagged, n_hardened, n_shortened;
+    // The same of the rigid solvers: sweeps in place of the direct one; compliant rows.
+    int64_t n_swept, n_compliant;
+} us_solver_counts;
+US_API us_solver_counts us_sim_get_solver_counts(const us_sim *sim);
 
 // Ground that is paged in from sites (docs/paging.md). All 0 where there is none.
 typedef struct us_paging {

@@ -14,7 +14,7 @@ extern "C" {
 
 // X(field, unit, min, max, what it is): the parameters of a soil, all of which may vary from place to place.
 #define US_SOIL_LIST(X)                                                                                    \
-    X(kc, "N/m^(n+1)", 0, 1e7, "cohesive modulus of sinkage")                                              \
+    X(kc, "N/m^(n+1)", -1e7, 1e7, "cohesive modulus of sinkage; may be negative where kc/b + kphi is not") \
     X(kphi, "N/m^(n+2)", 0, 1e9, "frictional modulus of sinkage")                                          \
     X(n, "", 0.05, 3, "exponent of sinkage")                                                               \
     X(cohesion, "Pa", 0, 1e6, "")                                                                          \
@@ -23,6 +23,8 @@ extern "C" {
     X(shear_x_angle, "m/rad", 0, 1, "and how it grows with the slip angle")                                \
     X(shear_y, "m", 1e-4, 1, "shear deformation modulus across the wheel")                                 \
     X(shear_y_angle, "m/rad", 0, 1, "and how it grows with the slip angle")                                \
+    X(shear_radius, "m", 0, 10,                                                                            \
+      "wheel radius for which the shear moduli hold: of smaller wheels they are smaller in proportion")    \
     X(density, "kg/m^3", 1, 1e4, "in bulk")                                                                \
     X(peak_angle, "", 0, 1, "where the stress is maximal, as a fraction of the entry angle, without slip") \
     X(peak_angle_slip, "", 0, 1, "and how much farther forward with full slip")                            \
@@ -31,9 +33,13 @@ extern "C" {
     X(unload, "Pa/m", 0, 1e12, "stiffness of unloading and pressing again, without sinkage")               \
     X(unload_depth, "Pa/m^2", 0, 1e12,                                                                     \
       "and how it grows with the depth pressed; both 0: soil does not remember")                           \
+    X(slip_sinkage, "", 0, 10,                                                                             \
+      "layer of soil that a slipping rim carries away, over the depth that it presses")                    \
     X(repose_angle, "rad", 0, 1.5, "slopes stop flowing at this angle")                                    \
     X(critical_angle, "rad", 0, 1.5, "and begin to flow at this one")                                      \
-    X(compaction, "", 0, 1, "fraction of the volume pressed down that does not come up elsewhere")
+    X(compaction, "", 0, 1, "fraction of the volume pressed down that does not come up elsewhere")         \
+    X(max_curvature, "1/m", 0, 1e6,                                                                        \
+      "spikes and notches of more flow level; 0: 2/3 of the slope of repose over a column's width")
 
 typedef enum us_soil_lateral {
     // One shear displacement, along and across together: never above the Mohr-Coulomb limit. The default.
@@ -69,9 +75,11 @@ typedef struct us_soil_wheel {
     double radius, width;   // m
     double grouser_height;  // m; 0: none
     int32_t n_grouser;
+    double dug;  // m, how much of its sinkage it has dug rather than pressed
 } us_soil_wheel;
 
-// Effective radius of the wheel, m: with grousers greater than the rim's. Sinkage is that of its lowest line.
+// Effective radius of the wheel, m: with grousers it reaches to their tips, or, where they are farther apart
+// than three times their height, as much less far. Sinkage is that of its lowest line.
 US_API double us_soil_wheel_radius(const us_soil_wheel *wheel);
 
 // State of the soil before the wheel: `pressed`, the depth below the fresh surface to which it was pressed
@@ -90,6 +98,7 @@ typedef struct us_wheel_force {
     double peak;         // rad, where the normal stress is maximal
     double peak_stress;  // Pa
     double depth;        // m, below the fresh surface
+    double stiffness;    // N/m, about how fz grows with the sinkage
     bool is_buried;      // sunk deeper than the model goes
 } us_wheel_force;
 
@@ -99,6 +108,21 @@ typedef struct us_wheel_force {
 US_API us_wheel_force us_soil_wheel_force(const us_soil *soil, const us_soil_wheel *wheel,
                                           us_soil_history history, double sinkage, double slip,
                                           double slip_angle);
+
+// Digging: what a wheel has dug of its sinkage (m) after its rim has slid over the soil and its hub has
+// travelled, m each. Soil is carried away by what slides and lies fresh ahead: a wheel that goes on at a slip
+// tends to us_soil_wheel_dug, one that spins on the spot digs itself in, down to 0.95 of its radius.
+US_API double us_soil_wheel_dig(const us_soil *soil, const us_soil_wheel *wheel, double sinkage, double slide,
+                                double travel);
+// What a wheel has dug of its sinkage that goes on at a slip, m.
+US_API double us_soil_wheel_dug(const us_soil *soil, const us_soil_wheel *wheel, double sinkage, double slip);
+
+// Modulus k = kc/width + kphi of a strip, Pa/m^n; at least a hundredth of kphi.
+US_API double us_soil_modulus(const us_soil *soil, double width);
+
+// Stiffness along which soil that was pressed to a depth is unloaded and pressed again, Pa/m; 0: it does not
+// remember. Never softer than the fresh soil was: unload + unload_depth z, and at least max(1, n) p(z) / z.
+US_API double us_soil_reload_stiffness(const us_soil *soil, double width, double pressed);
 
 // Rut depth: where the surface lies that was pressed to a depth and released, m below the fresh one.
 US_API double us_soil_rut_depth(const us_soil *soil, double width, double pressed);
@@ -128,9 +152,13 @@ US_API us_wheel_reaction us_soil_wheel_reaction_faded(const us_soil *soil, const
                                                       us_soil_history history, double sinkage, double vx,
                                                       double vy, double spin, double fade);
 
-// Static sinkage: at which the soil carries a weight (N); NaN when it cannot.
+// Sinkage at which the soil carries a weight (N), for what was dug; NaN when it cannot.
 US_API double us_soil_wheel_sinkage(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history history,
                                     double weight, double slip, double slip_angle);
+// The same of a wheel that goes on at this slip, with what it digs: `dug` is not looked at.
+US_API double us_soil_wheel_rolling_sinkage(const us_soil *soil, const us_soil_wheel *wheel,
+                                            us_soil_history history, double weight, double slip,
+                                            double slip_angle);
 
 #ifdef __cplusplus
 }

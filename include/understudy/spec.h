@@ -76,16 +76,16 @@ typedef struct us_world_settings {
     // Contact solver: "newton" (default), "gauss-seidel", "rigid-direct", "rigid-iterative".
     const char *solver;
     const char *fidelity;  // selects rows of the interaction table; default "": those without one
-    int32_t max_contact;   // contact points that the state has room for; 0: by the number of shapes
+    int32_t max_contact;   // contact points that there is room for at first; 0: by the number of shapes
 } us_world_settings;
 
-// Group of links and joints: one robot or object. Names inside are "group/name"; a robot file loaded alone
-// has the group name "".
+// One robot or object. Names inside are "group/name"; a robot file loaded alone has the group name "".
 typedef struct us_group_def {
     const char *name;
     const char *file;  // source file; NULL when built by calls
     int32_t line;
     bool is_floating;
+    bool excludes_overlaps;  // its links that overlap at the start never collide
 } us_group_def;
 
 typedef struct us_link_def {
@@ -293,7 +293,8 @@ typedef enum us_base { US_BASE_FIXED, US_BASE_FLOATING } us_base;
 
 typedef struct us_load_def {
     us_allocator allocator;
-    us_base base;  // robot files only; default fixed
+    us_base base;           // robot files only; default fixed
+    bool exclude_overlaps;  // links of one robot that overlap at the start never collide
     int32_t n_parameter;
     const char *const *parameters;  // "name=value", overriding the scene's <parameter>
     int32_t n_search;

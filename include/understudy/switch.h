@@ -11,8 +11,11 @@
 // The source in control is published on /understudy/authority (std_msgs/String, latched, one line of JSON)
 // and requested on /understudy/authority/request (std_msgs/String: a mode, or a robot's name and a mode), in
 // each of the three domains. Each change has an epoch, a number that only grows, also over restarts of the
-// switch: a command that arrived under an older epoch is dropped, and a switch withdraws when another one of
-// its robot publishes a newer epoch.
+// switch: a command that arrived under an older epoch is dropped.
+//
+// A switch commands a source only with a lease of the source's gate (understudy/gate.h), and is in office
+// while it holds those of both: so that there are never two. Sources without a gate are commanded without;
+// where neither has one a switch withdraws when another one of its robot publishes a newer epoch.
 //
 // All functions may be called from any thread. A switch has a thread for requests and the watchdog, one for
 // discovery, one that passes samples on, and one that writes events.
@@ -126,6 +129,8 @@ typedef struct us_switch_def {
     us_switch_loss on_loss;
     int32_t n_rule;            // default none
     const char *const *rules;  // "fault [PATTERN] -> MODE", "topic NAME -> MODE": docs/switch.md
+    bool is_standby;           // waits while another switch of the robot is in office; default: takes over
+    bool is_keeping;           // does not give way to another switch that takes over; default: does
     bool is_secret;            // the source in control is not published to the operators; default false
     const char
         *heartbeat;  // the output whose samples show that a source is alive; NULL: any of the namespace
@@ -173,7 +178,10 @@ typedef struct us_switch_state {
     uint64_t epoch;
     int64_t since;      // wall time of the last change, ns
     bool is_alive[2];   // hardware, proxy: a sample within the watchdog
-    bool is_withdrawn;  // there is a newer switch of this robot: nothing is passed on any more
+    bool is_waiting;    // for the leases of the sources: nothing is passed on yet
+    bool is_withdrawn;  // another switch of this robot has the leases: nothing is passed on any more
+    bool has_gate[2];   // hardware, proxy
+    uint64_t term[2];   // of the leases that it holds; 0: none
     char reason[160];   // of the last change
     char refused[160];  // why the last request was refused; "" when it was not
     int64_t n_answer;   // requests answered

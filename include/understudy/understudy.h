@@ -7,6 +7,7 @@
 #include "understudy/base.h"
 #include "understudy/bus.h"
 #include "understudy/dyn.h"
+#include "understudy/gate.h"
 #include "understudy/geom.h"
 #include "understudy/interaction.h"
 #include "understudy/keys.h"

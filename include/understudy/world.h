@@ -37,6 +37,7 @@ typedef struct us_world_def {
     const char *base;        // "fixed", "floating"
     const char *parameters;  // "name=value" lines
     const char *search;      // directories, one per line
+    bool exclude_overlaps;   // us_load_def.exclude_overlaps
     // Every line of us_world_log and of the world itself, on the thread that logs it; may be NULL.
     void (*log)(void *context, int32_t level, const char *text);
     void *log_context;

@@ -91,6 +91,7 @@ struct usi_vendor_participant {
     eprosima::fastdds::dds::Subscriber *subscriber = nullptr;
     bool is_secured = false;
     std::atomic<bool> has_deaf_reader{false};  // one that did not acknowledge in time
+    std::atomic<int64_t> linger_until{0};      // ns, CLOCK_MONOTONIC; 0: no time was set
     std::mutex lock;                           // of the topics
     std::map<std::string, eprosima::fastdds::dds::TypeSupport> types;
     std::map<std::string, understudy::SharedTopic> topics;

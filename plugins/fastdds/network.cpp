@@ -44,6 +44,7 @@ template <class Proxy> static us_endpoint describe(const Proxy &proxy, bool is_w
     e.qos.is_reliable = proxy.m_qos.m_reliability.kind == fast::RELIABLE_RELIABILITY_QOS;
     e.qos.is_transient_local = proxy.m_qos.m_durability.kind >= fast::TRANSIENT_LOCAL_DURABILITY_QOS;
     e.qos.depth = 1;  // is not announced
+    e.qos.is_exclusive = proxy.m_qos.m_ownership.kind == fast::EXCLUSIVE_OWNERSHIP_QOS;
     return e;
 }
 

@@ -7,12 +7,16 @@
 #include <fastdds/rtps/common/WriteParams.h>
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
 #include <fastrtps/utils/IPLocator.h>
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <new>
 
@@ -40,17 +44,44 @@ std::string hostname() {
 
 // ---- the participant ----------------------------------------------------------------------------------------------------
 
-// The IPv4 address of a peer, which may be a name. Names that nobody knows are left out: the peer may come to exist later, but not for us.
-void add_peer(rtps::LocatorList_t &list, const char *peer) {
+rtps::Locator_t locator_of(unsigned char a, unsigned char b, unsigned char c, unsigned char d) {
     rtps::Locator_t locator;
     locator.kind = LOCATOR_KIND_UDPv4;
+    rtps::IPLocator::setIPv4(locator, a, b, c, d);
+    return locator;
+}
+
+// The group in which participants of a domain are found.
+rtps::Locator_t group_of(int32_t domain) {
+    rtps::Locator_t group = locator_of(239, 255, 0, 1);
+    group.port = static_cast<uint32_t>(7400 + 250 * domain);
+    return group;
+}
+
+// The IPv4 addresses of this machine, the loopback's first.
+std::vector<std::string> own_addresses() {
+    std::vector<std::string> list{"127.0.0.1"};
+    ifaddrs *found = nullptr;
+    if (getifaddrs(&found) != 0) return list;
+    for (const ifaddrs *at = found; at; at = at->ifa_next) {
+        if (!at->ifa_addr || at->ifa_addr->sa_family != AF_INET || !(at->ifa_flags & IFF_UP) || (at->ifa_flags & IFF_LOOPBACK)) continue;
+        char text[INET_ADDRSTRLEN];
+        const auto *address = reinterpret_cast<const sockaddr_in *>(at->ifa_addr);
+        if (inet_ntop(AF_INET, &address->sin_addr, text, sizeof text)) list.emplace_back(text);
+    }
+    freeifaddrs(found);
+    return list;
+}
+
+// The IPv4 address of a peer, which may be a name. Names that nobody knows are left out: the peer may come to exist later, but not for us.
+void add_peer(rtps::LocatorList_t &list, const char *peer) {
     addrinfo hints{};
     hints.ai_family = AF_INET;
     addrinfo *found = nullptr;
     if (getaddrinfo(peer, nullptr, &hints, &found) != 0 || !found) return;
     const auto *address = reinterpret_cast<const sockaddr_in *>(found->ai_addr);
     const auto *bytes = reinterpret_cast<const unsigned char *>(&address->sin_addr);
-    rtps::IPLocator::setIPv4(locator, bytes[0], bytes[1], bytes[2], bytes[3]);
+    const rtps::Locator_t locator = locator_of(bytes[0], bytes[1], bytes[2], bytes[3]);
     freeaddrinfo(found);
     list.push_back(locator);  // port 0 stands for those of all participants of the domain
 }
@@ -89,27 +120,31 @@ fast::DomainParticipantQos make_participant_qos(const usi_vendor_open &def) {
     transport->non_blocking_send = false;
     transport->sendBufferSize = buffer_size;
     transport->receiveBufferSize = buffer_size;
-    if (def.range != US_BUS_SUBNET) {
-        transport->interfaceWhiteList.emplace_back("127.0.0.1");
-        // One unicast address, chosen here, also means: no multicast.
-        rtps::Locator_t self;
-        self.kind = LOCATOR_KIND_UDPv4;
-        rtps::IPLocator::setIPv4(self, 127, 0, 0, 1);
-        wire.builtin.metatrafficUnicastLocatorList.push_back(self);
+    if (usi_range_is_local(def.range)) transport->TTL = 0;
+    if (def.range == US_BUS_OFF) transport->interfaceWhiteList.emplace_back("127.0.0.1");
+    // A program of this machine may use the loopback alone, or not at all: it is spoken to on every address. Nothing said to one of them leaves the machine.
+    if (def.range == US_BUS_LOCALHOST || def.range == US_BUS_LOOPBACK) {
+        transport->interfaceWhiteList = own_addresses();
+        // By itself Fast DDS announces the loopback only where there is nothing else. Addresses that are named here leave no multicast: it is named too.
+        for (const auto &address : transport->interfaceWhiteList) {
+            rtps::Locator_t own = locator_of(127, 0, 0, 1);
+            rtps::IPLocator::setIPv4(own, address);
+            wire.builtin.metatrafficUnicastLocatorList.push_back(own);
+            wire.default_unicast_locator_list.push_back(own);
+        }
+        wire.builtin.metatrafficMulticastLocatorList.push_back(group_of(def.domain));
     }
     if (def.range == US_BUS_OFF) {
+        // One unicast address, chosen here, also means: no multicast.
+        wire.builtin.metatrafficUnicastLocatorList.push_back(locator_of(127, 0, 0, 1));
         wire.builtin.discovery_config.ignoreParticipantFlags =
             static_cast<rtps::ParticipantFilteringFlags_t>(rtps::FILTER_DIFFERENT_HOST | rtps::FILTER_DIFFERENT_PROCESS | rtps::FILTER_SAME_PROCESS);
-    } else {
-        if (def.range == US_BUS_LOCALHOST) add_peer(wire.builtin.initialPeersList, "127.0.0.1");
+    } else if (def.range != US_BUS_SYSTEM_DEFAULT) {
+        if (usi_range_is_local(def.range)) add_peer(wire.builtin.initialPeersList, "127.0.0.1");
         for (int32_t i = 0; i < def.n_peer; i++) add_peer(wire.builtin.initialPeersList, def.peers[i]);
-        if (def.range == US_BUS_SUBNET && def.n_peer > 0) {
+        if (!wire.builtin.initialPeersList.empty()) {
             // A list of peers replaces the multicast group: it has to be named again.
-            rtps::Locator_t group;
-            group.kind = LOCATOR_KIND_UDPv4;
-            rtps::IPLocator::setIPv4(group, 239, 255, 0, 1);
-            group.port = static_cast<uint32_t>(7400 + 250 * def.domain);
-            wire.builtin.initialPeersList.push_back(group);
+            wire.builtin.initialPeersList.push_back(group_of(def.domain));
         }
     }
     qos.transport().use_builtin_transports = false;
@@ -130,7 +165,7 @@ void vendor_close(usi_vendor_participant *p) {
 // that topics can be listed.
 us_status use_server(const usi_vendor_open &def, fast::DomainParticipantQos &qos, us_error *err) {
     const char *server = std::getenv("ROS_DISCOVERY_SERVER");
-    if (def.range != US_BUS_SUBNET || !server || !server[0]) return US_OK;
+    if (usi_range_is_local(def.range) || !server || !server[0]) return US_OK;
     auto &discovery = qos.wire_protocol().builtin.discovery_config;
     if (!eprosima::fastdds::rtps::load_environment_server_info(server, discovery.m_DiscoveryServers))
         return set_error(err, US_ERR_VALUE, std::string("the environment variable ROS_DISCOVERY_SERVER has the value \"") + server + "\"",
@@ -236,6 +271,7 @@ template <class Qos> void set_qos(Qos &qos, const usi_vendor_endpoint_def &def) 
     qos.resource_limits().allocated_samples = 10;
     qos.endpoint().history_memory_policy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
     qos.data_sharing().off();
+    if (def.qos.is_exclusive) qos.ownership().kind = fast::EXCLUSIVE_OWNERSHIP_QOS;
     const Bytes user_data(def.user_data, def.user_data + std::strlen(def.user_data));
     qos.user_data().setValue(user_data);
 }
@@ -270,6 +306,7 @@ us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoint_def 
         fast::DataWriterQos qos = fast::DATAWRITER_QOS_DEFAULT;
         qos.data_sharing().off();  // shared memory of a process that is killed would stay for ever, 60 MB a topic
         set_qos(qos, def);
+        if (def.qos.is_exclusive) qos.ownership_strength().value = static_cast<uint32_t>(std::max(def.qos.strength, 0));
         qos.representation().m_value = {fast::XCDR_DATA_REPRESENTATION};
         qos.writer_data_lifecycle().autodispose_unregistered_instances = false;
         qos.publish_mode().kind = fast::SYNCHRONOUS_PUBLISH_MODE;
@@ -312,6 +349,22 @@ us_status vendor_add_reader(usi_vendor_participant *p, const usi_vendor_endpoint
 
 void vendor_get_endpoint_id(const usi_vendor_endpoint *e, uint8_t out_id[16]) { std::memcpy(out_id, e->id.data(), e->id.size()); }
 
+int64_t monotonic_ns() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<int64_t>(now.tv_sec) * 1000000000 + now.tv_nsec;
+}
+
+void vendor_set_linger(usi_vendor_participant *p, int64_t until) { p->linger_until = until; }
+
+// How long the removal of a writer may wait now.
+eprosima::fastrtps::Duration_t linger_of(const usi_vendor_participant *p) {
+    const int64_t until = p->linger_until;
+    if (until == 0) return linger;
+    const int64_t left = std::clamp<int64_t>(until - monotonic_ns(), 0, 1000000000);
+    return {static_cast<int32_t>(left / 1000000000), static_cast<uint32_t>(left % 1000000000)};
+}
+
 void vendor_remove(usi_vendor_endpoint *e) {
     {
         const std::lock_guard<std::mutex> guard(e->callback_lock);
@@ -321,7 +374,7 @@ void vendor_remove(usi_vendor_endpoint *e) {
     p->network.remove(e->id);
     if (e->writer) {
         // What was written last may still be under way. The first reader that does not answer ends the waiting for all.
-        if (e->is_reliable && !p->has_deaf_reader) p->has_deaf_reader = e->writer->wait_for_acknowledgments(linger) != ReturnCode_t::RETCODE_OK;
+        if (e->is_reliable && !p->has_deaf_reader) p->has_deaf_reader = e->writer->wait_for_acknowledgments(linger_of(p)) != ReturnCode_t::RETCODE_OK;
         // Fast DDS empties the history while its timer may look for holes in it, and then finds no end: nothing must be left.
         e->writer->clear_history(nullptr);
         p->publisher->delete_datawriter(e->writer);
@@ -472,8 +525,8 @@ extern "C" __attribute__((visibility("default"))) const usi_vendor *usi_vendor_t
 extern "C" const usi_vendor *usi_vendor_table() {
     static const usi_vendor table = {
         USI_VENDOR_ABI,    sizeof(usi_vendor),       "fastdds",     vendor_open,  vendor_close, vendor_get_id,     vendor_add_writer,
-        vendor_add_reader, vendor_get_endpoint_id,   vendor_remove, vendor_write, vendor_take,  vendor_has_sample, vendor_n_match,
-        vendor_list,       vendor_list_participants, nullptr,       nullptr,      nullptr,
+        vendor_add_reader, vendor_get_endpoint_id,   vendor_remove, vendor_set_linger, vendor_write, vendor_take, vendor_has_sample,
+        vendor_n_match,    vendor_list,              vendor_list_participants, nullptr, nullptr, nullptr,
     };
     return &table;
 }

@@ -33,7 +33,7 @@ static us_status check_def(const us_bus_def *def, us_error *err) {
         return us_error_set(err, US_ERR_VALUE, NULL, "Domains are 0 to 232.", "invalid domain %d",
                             def->domain);
     }
-    if ((unsigned)def->range > (unsigned)US_BUS_OFF)
+    if ((unsigned)def->range > (unsigned)US_BUS_SYSTEM_DEFAULT)
         return us_error_set(err, US_ERR_ARG, NULL, NULL, "unknown range of discovery %d", (int)def->range);
     if (def->n_peer < 0 || def->n_peer > MAX_PEER || (def->n_peer > 0 && !def->peers)) {
         return us_error_set(err, US_ERR_LIMIT, NULL, "List at most 128 peers.", "too many peers: %d",
@@ -63,14 +63,18 @@ static void on_graph_sample(void *context, const us_sample *sample) {
     if (sample->length >= 4 + USI_ID_LENGTH &&
         !memcmp((const uint8_t *)sample->bytes + 4, bus->id, USI_ID_LENGTH))
         return;
-    usi_graph_take(&bus->graph, sample->bytes, sample->length);
+    unsigned int layout = 0;
+    if (usi_graph_take(&bus->graph, sample->bytes, sample->length, &layout)) return;
+    pthread_mutex_lock(&bus->wait_lock);
+    if (!(bus->heard_layouts & layout)) {
+        bus->heard_layouts |= layout;
+        pthread_cond_broadcast(&bus->wait_cond);
+    }
+    pthread_mutex_unlock(&bus->wait_lock);
 }
 
-// Publishes the current nodes and endpoints on ros_discovery_info. The bus is locked. Where the vendor cannot
-// send it, endpoints have no node name and still work: no error.
-static void publish_graph(us_bus *bus) {
-    if (!bus->graph_writer) return;
-    size_t length = usi_graph_encode(bus, NULL);
+static void publish_layout(us_bus *bus, unsigned int layout) {
+    size_t length = usi_graph_encode(bus, layout, NULL);
     if (length > bus->cap_graph_bytes) {
         size_t cap = 2 * length;
         void *bytes = usi_alloc(&bus->allocator, cap, _Alignof(max_align_t));
@@ -79,20 +83,61 @@ static void publish_graph(us_bus *bus) {
         bus->graph_bytes = bytes;
         bus->cap_graph_bytes = cap;
     }
-    usi_graph_encode(bus, bus->graph_bytes);
+    usi_graph_encode(bus, layout, bus->graph_bytes);
     bus->vendor->write(bus->graph_writer, bus->graph_bytes, length, 0);
+}
+
+// Publishes the current nodes and endpoints on ros_discovery_info. The bus is locked. Where the vendor cannot
+// send it, endpoints have no node name and still work: no error.
+static void publish_graph(us_bus *bus) {
+    if (!bus->graph_writer) return;
+    if (bus->layouts & USI_LAYOUT_HUMBLE) publish_layout(bus, USI_LAYOUT_HUMBLE);
+    if (bus->layouts & USI_LAYOUT_LATER) publish_layout(bus, USI_LAYOUT_LATER);
+}
+
+// The announcer's thread. A callback of the vendor must not write: so what it heard is answered here.
+static void *announce(void *context) {
+    us_bus *bus = context;
+    unsigned int known = bus->layouts;
+    pthread_mutex_lock(&bus->wait_lock);
+    for (;;) {
+        while (!bus->is_closing && !(bus->heard_layouts & ~known))
+            pthread_cond_wait(&bus->wait_cond, &bus->wait_lock);
+        if (bus->is_closing) break;
+        known |= bus->heard_layouts;
+        pthread_mutex_unlock(&bus->wait_lock);
+        pthread_mutex_lock(&bus->lock);
+        bus->layouts = known;
+        publish_graph(bus);
+        pthread_mutex_unlock(&bus->lock);
+        pthread_mutex_lock(&bus->wait_lock);
+    }
+    pthread_mutex_unlock(&bus->wait_lock);
+    return NULL;
+}
+
+static void end_announcer(us_bus *bus) {
+    if (!bus->has_announcer) return;
+    pthread_mutex_lock(&bus->wait_lock);
+    bus->is_closing = true;
+    pthread_cond_broadcast(&bus->wait_cond);
+    pthread_mutex_unlock(&bus->wait_lock);
+    pthread_join(bus->announcer, NULL);
+    bus->has_announcer = false;
 }
 
 static us_status join_graph(us_bus *bus, us_error *err) {
     usi_vendor_endpoint_def def = {
         .topic = graph_topic,
         .type = graph_type,
-        .user_data = bus->use_humble_gid ? "" : graph_hash,
-        .qos = {.is_reliable = true, .is_transient_local = true, .depth = 1},
+        .user_data = bus->layouts == USI_LAYOUT_HUMBLE ? "" : graph_hash,
+        // Who comes later hears both layouts.
+        .qos = {.is_reliable = true, .is_transient_local = true, .depth = 2},
     };
     if (!bus->hide_from_graph) {
         us_status status = bus->vendor->add_writer(bus->participant, &def, &bus->graph_writer, err);
         if (status) return status;
+        bus->has_announcer = pthread_create(&bus->announcer, NULL, announce, bus) == 0;
     }
     // Keep all: every participant writes the same instance, and a short history would lose one's message to
     // the next one's.
@@ -104,7 +149,7 @@ static us_status join_graph(us_bus *bus, us_error *err) {
 
 // On the network of the definition's range: where that is this machine, no other can reach its sockets.
 static us_status open_participant(us_bus *bus, const usi_vendor_open *open, us_error *err) {
-    if (open->range == US_BUS_SUBNET) return bus->vendor->open(open, &bus->participant, err);
+    if (!usi_range_is_local(open->range)) return bus->vendor->open(open, &bus->participant, err);
     us_status status = usi_local_sockets_begin(open->peers, open->n_peer, err);
     if (status) return status;
     status = bus->vendor->open(open, &bus->participant, err);
@@ -141,7 +186,7 @@ us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err) {
     bus->allocator = def->allocator;
     bus->vendor = vendor;
     bus->domain = def->domain;
-    bus->use_humble_gid = def->use_humble_gid;
+    bus->layouts = def->use_humble_gid ? USI_LAYOUT_HUMBLE : USI_LAYOUT_LATER;
     bus->hide_from_graph = def->hide_from_graph;
     pthread_mutex_init(&bus->lock, NULL);
     pthread_mutex_init(&bus->wait_lock, NULL);
@@ -173,6 +218,15 @@ us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err) {
     return US_OK;
 }
 
+us_status us_bus_set_linger(us_bus *bus, double seconds) {
+    if (!bus || !(seconds >= 0 && seconds <= 1e6)) return US_ERR_ARG;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    bus->vendor->set_linger(bus->participant,
+                            (int64_t)now.tv_sec * 1000000000 + now.tv_nsec + (int64_t)(1e9 * seconds));
+    return US_OK;
+}
+
 static void release_writer(us_writer *writer) {
     us_bus *bus = writer->bus;
     bus->vendor->remove(writer->endpoint);
@@ -189,6 +243,7 @@ void us_bus_close(us_bus *bus) {
     if (!bus) return;
     us_reader *readers = bus->readers;
     us_writer *writers = bus->writers;
+    end_announcer(bus);
     bus->readers = NULL;
     bus->writers = NULL;
     bus->n_node = 0;

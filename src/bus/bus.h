@@ -14,6 +14,9 @@
 
 enum { USI_GID_LENGTH = 16, USI_GID_LENGTH_HUMBLE = 24, USI_ID_LENGTH = 16, USI_NAME_LENGTH = 256 };
 
+// Layouts of ros_discovery_info: with ids of 16 bytes, and of 24 as before Iron.
+enum { USI_LAYOUT_LATER = 1, USI_LAYOUT_HUMBLE = 2 };
+
 typedef struct usi_graph_node {
     char namespace_[USI_NAME_LENGTH];
     char name[USI_NAME_LENGTH];
@@ -66,7 +69,7 @@ struct us_bus {
     usi_vendor_participant *participant;
     uint8_t id[USI_ID_LENGTH];
     int32_t domain;
-    bool use_humble_gid, hide_from_graph;
+    bool hide_from_graph;
 
     pthread_mutex_t lock;
     int32_t n_node, cap_node;
@@ -74,7 +77,8 @@ struct us_bus {
     us_writer *writers;  // in the order of their making
     us_reader *readers;
     usi_vendor_endpoint *graph_writer, *graph_reader;
-    void *graph_bytes;  // the last message that went out is made in here
+    unsigned int layouts;  // in which nodes are announced: USI_LAYOUT_...
+    void *graph_bytes;     // the last message that went out is made in here
     size_t cap_graph_bytes;
 
     usi_graph graph;
@@ -82,6 +86,11 @@ struct us_bus {
     pthread_mutex_t wait_lock;
     pthread_cond_t wait_cond;
     uint64_t n_arrival;  // samples that came for readers without callback
+
+    // Who announces the nodes again when somebody is heard who reads another layout. Of the same lock.
+    bool has_announcer, is_closing;
+    unsigned int heard_layouts;
+    pthread_t announcer;
 };
 
 // Passing a sample on without a copy. In the callback of a reader of `bus`: holds the sample beyond it. NULL
@@ -129,14 +138,14 @@ void usi_user_data_get(const char *bytes, size_t length, const char *key, char *
 us_status usi_graph_init(usi_graph *graph, const us_allocator *allocator);
 void usi_graph_fini(usi_graph *graph);
 // Takes a message of a participant: CDR of ParticipantEntitiesInfo with ids of 16 or of 24 bytes.
-// Bytes that are neither are left out.
-us_status usi_graph_take(usi_graph *graph, const void *bytes, size_t length);
+// Bytes that are neither are left out. *out_layout tells which it was; it may be NULL.
+us_status usi_graph_take(usi_graph *graph, const void *bytes, size_t length, unsigned int *out_layout);
 void usi_graph_node_full_name(const usi_graph_node *node, char out[USI_NAME_LENGTH]);
 // Name of the node of an endpoint, "/k10/driver"; "" when it is not known.
 void usi_graph_find_node(usi_graph *graph, const uint8_t participant[USI_ID_LENGTH],
                          const uint8_t endpoint[USI_ID_LENGTH], char out[USI_NAME_LENGTH]);
 int32_t usi_graph_count_nodes(usi_graph *graph, const uint8_t participant[USI_ID_LENGTH]);
-// The bus's own message into buf (NULL: only its length). The bus is locked by the caller.
-size_t usi_graph_encode(const us_bus *bus, void *buf);
+// The bus's own message in a layout into buf (NULL: only its length). The bus is locked by the caller.
+size_t usi_graph_encode(const us_bus *bus, unsigned int layout, void *buf);
 
 #endif

@@ -14,11 +14,14 @@
 // limit is raised here beyond all that a history holds.
 #include "bus/cyclone.h"
 
+#include <ifaddrs.h>
 #include <inttypes.h>
+#include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -34,7 +37,7 @@ enum {
 };
 // A write that has to wait longer than this gives up.
 #define MAX_BLOCKING DDS_MSECS(1)
-// How long the removal of a writer waits for readers to acknowledge.
+// How long the removal of a writer waits for readers to acknowledge, where no time was set.
 #define LINGER DDS_SECS(1)
 
 // ---- messages of Cyclone ----
@@ -89,43 +92,73 @@ US_PRINTF(2, 3) static void add(text *t, const char *format, ...) {
     if (n > 0) t->length += (size_t)n;
 }
 
-// Cyclone's settings for a range. A tag separates a bus that wants nobody from all others.
-static us_status make_config(const usi_vendor_open *def, int32_t outer_domain, text *out) {
-    text t = *out;
-    bool is_local = def->range != US_BUS_SUBNET;
-    add(&t, "<CycloneDDS><Domain Id=\"any\"><General>");
-    if (is_local) {
-        add(&t,
-            "<Interfaces><NetworkInterface name=\"lo\"/></Interfaces><AllowMulticast>false</AllowMulticast>");
-        // On the loopback nothing is gained by cutting samples into what an Ethernet frame holds.
-        add(&t, "<MaxMessageSize>65500B</MaxMessageSize><FragmentSize>65000B</FragmentSize>");
+// Cyclone's settings for a range are those of rmw_cyclonedds_cpp, as far as they stay on the machine.
+//
+// A program of this machine is found by its port, when it has one of those that participants take in turn, or
+// by multicast; it may use the loopback alone, or the interface that Cyclone chooses by itself. So a bus in a
+// local range announces itself on both; its multicast goes to the loopback (bus/local_socket.h), where all
+// hear it. Cyclone has multicast on all of its interfaces or on none.
+
+static void add_local_interfaces(text *t, us_bus_range range, bool has_network) {
+    const bool has_multicast = range == US_BUS_LOCALHOST;
+    const char *multicast = has_multicast ? "true" : "false";
+    add(t, "<Interfaces><NetworkInterface name=\"lo\" multicast=\"%s\"/>", multicast);
+    if (has_network && range != US_BUS_OFF)
+        add(t, "<NetworkInterface autodetermine=\"true\" multicast=\"%s\"/>", multicast);
+    add(t, "</Interfaces><AllowMulticast>%s</AllowMulticast><MulticastTimeToLive>0</MulticastTimeToLive>",
+        has_multicast ? "spdp" : "false");
+    // On the loopback nothing is gained by cutting samples into what an Ethernet frame holds.
+    add(t, "<MaxMessageSize>65500B</MaxMessageSize><FragmentSize>65000B</FragmentSize>");
+}
+
+// A tag separates a bus that wants nobody from all others.
+static void add_discovery(text *t, const usi_vendor_open *def) {
+    if (def->range == US_BUS_SYSTEM_DEFAULT) return;
+    if (def->range == US_BUS_OFF) {
+        // The address of the definition distinguishes the buses of one process.
+        add(t, "<Tag>understudy_%ld_%" PRIuPTR "</Tag><ParticipantIndex>none</ParticipantIndex>",
+            (long)getpid(), (uintptr_t)def);
+        return;
     }
+    add(t, "<ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>100</"
+           "MaxAutoParticipantIndex><Peers>");
+    if (usi_range_is_local(def->range)) add(t, "<Peer Address=\"127.0.0.1\"/>");
+    for (int32_t i = 0; i < def->n_peer; i++)
+        add(t, "<Peer Address=\"%s\"/>", def->peers[i]);
+    add(t, "</Peers>");
+}
+
+static us_status make_config(const usi_vendor_open *def, int32_t outer_domain, bool has_network, text *out) {
+    text t = *out;
+    add(&t, "<CycloneDDS><Domain Id=\"any\"><General>");
+    if (usi_range_is_local(def->range)) add_local_interfaces(&t, def->range, has_network);
     add(&t, "</General><Internal><SocketReceiveBufferSize max=\"10MB\"/><SocketSendBufferSize "
             "max=\"4MB\"/><WriterLingerDuration>0s</WriterLingerDuration>"
             "<Watermarks><WhcHigh>512MB</WhcHigh><WhcHighInit>512MB</WhcHighInit><WhcAdaptive>false</"
             "WhcAdaptive></Watermarks></Internal>");
     add(&t, "<Discovery>");
     if (outer_domain >= 0) add(&t, "<ExternalDomainId>%d</ExternalDomainId>", outer_domain);
-    if (def->range == US_BUS_OFF) {
-        // The address of the definition distinguishes the buses of one process.
-        add(&t, "<Tag>understudy_%ld_%" PRIuPTR "</Tag><ParticipantIndex>none</ParticipantIndex>",
-            (long)getpid(), (uintptr_t)def);
-    } else {
-        if (is_local || def->n_peer > 0) {
-            add(&t, "<ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>100</"
-                    "MaxAutoParticipantIndex><Peers>");
-            if (is_local) add(&t, "<Peer Address=\"127.0.0.1\"/>");
-            for (int32_t i = 0; i < def->n_peer; i++)
-                add(&t, "<Peer Address=\"%s\"/>", def->peers[i]);
-            add(&t, "</Peers>");
-        }
-    }
+    add_discovery(&t, def);
     add(&t, "</Discovery></Domain></CycloneDDS>");
     // the user's own settings come last, and win
     const char *uri = getenv("CYCLONEDDS_URI");
     if (uri && uri[0]) add(&t, ",%s", uri);
     *out = t;
     return t.length < t.cap ? US_OK : US_ERR_LIMIT;
+}
+
+// Whether the machine has an interface beside the loopback.
+static bool has_network(void) {
+    struct ifaddrs *list = NULL;
+    bool has = false;
+    if (getifaddrs(&list)) return false;
+    for (const struct ifaddrs *at = list; at && !has; at = at->ifa_next) {
+        const unsigned int flags = at->ifa_flags;
+        has =
+            at->ifa_addr && at->ifa_addr->sa_family == AF_INET && (flags & IFF_UP) && !(flags & IFF_LOOPBACK);
+    }
+    freeifaddrs(list);
+    return has;
 }
 
 // ---- the participant ----
@@ -148,7 +181,7 @@ static us_status open_domain(const usi_vendor_open *def, int32_t *out_number, dd
     char config[MAX_CONFIG];
     int32_t outer = -1;
     for (int32_t number = def->domain; number >= 0; number = next_number(def, number)) {
-        if (make_config(def, outer, &(text){.bytes = config, .cap = sizeof config})) {
+        if (make_config(def, outer, has_network(), &(text){.bytes = config, .cap = sizeof config})) {
             return us_error_set(
                 err, US_ERR_LIMIT, NULL,
                 "Put the settings into a file and name that in CYCLONEDDS_URI, or list fewer peers.",
@@ -239,6 +272,8 @@ static dds_qos_t *make_qos(const usi_vendor_endpoint_def *def, bool is_writer) {
     dds_qset_data_representation(qos, 1,
                                  (const dds_data_representation_id_t[]){DDS_DATA_REPRESENTATION_XCDR1});
     dds_qset_ignorelocal(qos, DDS_IGNORELOCAL_NONE);
+    if (def->qos.is_exclusive) dds_qset_ownership(qos, DDS_OWNERSHIP_EXCLUSIVE);
+    if (def->qos.is_exclusive && is_writer) dds_qset_ownership_strength(qos, def->qos.strength);
     if (is_writer) {
         dds_qset_writer_data_lifecycle(qos, false);
         if (def->qos.is_transient_local) {
@@ -379,13 +414,27 @@ static void cyclone_get_endpoint_id(const usi_vendor_endpoint *e, uint8_t out_id
     memcpy(out_id, e->id, sizeof e->id);
 }
 
+static void cyclone_set_linger(usi_vendor_participant *p, int64_t until) {
+    atomic_store(&p->linger_until, until);
+}
+
+// ns that the removal of a writer may wait now.
+static dds_duration_t linger(const usi_vendor_participant *p) {
+    const int64_t until = atomic_load(&p->linger_until);
+    if (until == 0) return LINGER;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const int64_t left = until - ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
+    return left < 0 ? 0 : left < LINGER ? left : LINGER;
+}
+
 static void cyclone_remove(usi_vendor_endpoint *e) {
     if (!e->is_writer) {
         dds_set_listener(e->entity, NULL);  // returns when no callback is under way
     } else if (e->is_reliable && !atomic_load(&e->owner->has_stalled_reader)) {
         // What was written last may still be under way. The first reader that does not answer ends the
         // waiting for all.
-        if (dds_wait_for_acks(e->entity, LINGER) == DDS_RETCODE_TIMEOUT)
+        if (dds_wait_for_acks(e->entity, linger(e->owner)) == DDS_RETCODE_TIMEOUT)
             atomic_store(&e->owner->has_stalled_reader, true);
     }
     dds_delete(e->entity);
@@ -479,6 +528,7 @@ const usi_vendor *usi_cyclone_vendor(void) {
         .add_reader = cyclone_add_reader,
         .get_endpoint_id = cyclone_get_endpoint_id,
         .remove = cyclone_remove,
+        .set_linger = cyclone_set_linger,
         .write = cyclone_write,
         .take = cyclone_take,
         .has_sample = cyclone_has_sample,

@@ -34,6 +34,7 @@ struct usi_vendor_participant {
     dds_entity_t domain, participant;
     uint8_t id[16];
     _Atomic bool has_stalled_reader;  // one that did not acknowledge in time
+    _Atomic int64_t linger_until;     // ns, CLOCK_MONOTONIC; 0: no time was set
 };
 
 // A writer that a reader has discovered: Cyclone gives a local number with each sample, the world knows it by

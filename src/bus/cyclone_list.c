@@ -46,6 +46,9 @@ static us_qos read_qos(const dds_qos_t *qos) {
     if (dds_qget_durability(qos, &durability))
         out.is_transient_local = durability >= DDS_DURABILITY_TRANSIENT_LOCAL;
     if (dds_qget_history(qos, &history, &out.depth) && history == DDS_HISTORY_KEEP_ALL) out.depth = 0;
+    dds_ownership_kind_t ownership = DDS_OWNERSHIP_SHARED;
+    out.is_exclusive = dds_qget_ownership(qos, &ownership) && ownership == DDS_OWNERSHIP_EXCLUSIVE;
+    if (out.is_exclusive && !dds_qget_ownership_strength(qos, &out.strength)) out.strength = 0;
     return out;
 }
 

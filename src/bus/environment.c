@@ -48,7 +48,7 @@ static us_status read_range(us_bus_def *def, us_error *err) {
         {"LOCALHOST", US_BUS_LOCALHOST},
         {"SUBNET", US_BUS_SUBNET},
         {"OFF", US_BUS_OFF},
-        {"SYSTEM_DEFAULT", US_BUS_SUBNET},  // DDS by itself uses multicast
+        {"SYSTEM_DEFAULT", US_BUS_SYSTEM_DEFAULT},
     };
     const char *value = get("ROS_AUTOMATIC_DISCOVERY_RANGE");
     if (!value) return US_OK;
@@ -96,10 +96,15 @@ static us_status read_localhost(us_bus_def *def, us_error *err) {
     if (!value || !strcmp(value, "0")) return US_OK;
     if (strcmp(value, "1") != 0)
         return refuse(err, "ROS_LOCALHOST_ONLY", value, "Set it to 0 or 1, or unset it.");
-    def->range = US_BUS_LOCALHOST;
+    def->range = US_BUS_LOOPBACK;
+    return US_OK;
+}
+
+// ROS 2 looks at peers in the ranges LOCALHOST and SUBNET alone.
+static void drop_peers(us_bus_def *def) {
+    if (def->range == US_BUS_LOCALHOST || def->range == US_BUS_SUBNET) return;
     def->n_peer = 0;
     def->peers = NULL;
-    return US_OK;
 }
 
 // Addresses separated by ";". The room gets an array of pointers and behind it the addresses.
@@ -155,6 +160,7 @@ us_status us_bus_def_from_environment(us_bus_def *def, char *text, size_t cap, u
     if (!status) status = read_vendor(&read, err);
     if (!status) status = usi_security_read(&read, &room, err);
     read_release(&read);
+    drop_peers(&read);
     if (!status) *def = read;
     return status;
 }

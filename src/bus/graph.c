@@ -8,8 +8,11 @@
 //
 // A gid is the 16 bytes of a DDS id; before ROS 2 Iron it was followed by 8 zeros, with nothing in the
 // message that reports it. The two layouts are distinguished by their lengths: a message is what can be read
-// to its very end. The messages are few and small, and both layouts are one function with a parameter: they
-// are read and written here, byte by byte, and not by the tables of the room wire.
+// to its very end. A bus begins with one layout, and announces itself in both from when it hears the other:
+// that of Humble first. A later node that reads it finds no nodes in it, for their number lies where the
+// zeros are, and then the message that follows; a node of Humble cannot read the second, and keeps the first.
+// The messages are few and small, and both layouts are one function with a parameter: they are read and
+// written here, byte by byte, and not by the tables of the room wire.
 //
 // Messages are kept per participant: the last one, as arrays. Memory is bounded whatever arrives: a
 // message is at most MAX_MESSAGE long and has MAX_NODE nodes, and of MAX_ENTRY participants that one makes
@@ -139,7 +142,7 @@ static usi_graph_entry *make_place(usi_graph *graph) {
     return oldest;
 }
 
-us_status usi_graph_take(usi_graph *graph, const void *bytes, size_t length) {
+us_status usi_graph_take(usi_graph *graph, const void *bytes, size_t length, unsigned int *out_layout) {
     const uint8_t *b = bytes;
     // plain CDR, of either endianness
     if (length < 4 || length > MAX_MESSAGE || b[0] != 0 || b[1] > 1) return US_ERR_SYNTAX;
@@ -150,6 +153,7 @@ us_status usi_graph_take(usi_graph *graph, const void *bytes, size_t length) {
         gid = USI_GID_LENGTH_HUMBLE;
         if (!read_message(c, gid, &entry)) return US_ERR_SYNTAX;
     }
+    if (out_layout) *out_layout = gid == USI_GID_LENGTH ? USI_LAYOUT_LATER : USI_LAYOUT_HUMBLE;
     us_status status = US_OK;
     if (entry.n_node) {
         entry.nodes = usi_alloc(&graph->allocator, (size_t)entry.n_node * sizeof(usi_graph_node),
@@ -222,8 +226,8 @@ int32_t usi_graph_count_nodes(usi_graph *graph, const uint8_t participant[USI_ID
 // ---- writing ----
 
 typedef struct encoder {
-    uint8_t *bytes;  // NULL: only the length counts
-    size_t at;
+    uint8_t *bytes;        // NULL: only the length counts
+    size_t at, n_padding;  // zeros behind an id
 } encoder;
 
 static void put(encoder *p, const void *bytes, size_t n) {
@@ -249,15 +253,16 @@ static void put_name(encoder *p, const char *name) {
     put(p, name, n);
 }
 
-static void put_gid(encoder *p, const us_bus *bus, const uint8_t id[USI_ID_LENGTH]) {
+static void put_gid(encoder *p, const uint8_t id[USI_ID_LENGTH]) {
     put(p, id, USI_ID_LENGTH);
-    if (bus->use_humble_gid) put_zeros(p, USI_GID_LENGTH_HUMBLE - USI_ID_LENGTH);
+    put_zeros(p, p->n_padding);
 }
 
-size_t usi_graph_encode(const us_bus *bus, void *buf) {
+size_t usi_graph_encode(const us_bus *bus, unsigned int layout, void *buf) {
     encoder p = {.bytes = buf};
+    if (layout == USI_LAYOUT_HUMBLE) p.n_padding = USI_GID_LENGTH_HUMBLE - USI_GID_LENGTH;
     put(&p, "\0\1\0\0", 4);
-    put_gid(&p, bus, bus->id);
+    put_gid(&p, bus->id);
     put_count(&p, (size_t)bus->n_node);
     for (int32_t i = 0; i < bus->n_node; i++) {
         put_name(&p, bus->nodes[i].namespace_);
@@ -267,14 +272,14 @@ size_t usi_graph_encode(const us_bus *bus, void *buf) {
             n += r->node == i;
         put_count(&p, n);
         for (const us_reader *r = bus->readers; r; r = r->next) {
-            if (r->node == i) put_gid(&p, bus, r->id);
+            if (r->node == i) put_gid(&p, r->id);
         }
         n = 0;
         for (const us_writer *w = bus->writers; w; w = w->next)
             n += w->node == i;
         put_count(&p, n);
         for (const us_writer *w = bus->writers; w; w = w->next) {
-            if (w->node == i) put_gid(&p, bus, w->id);
+            if (w->node == i) put_gid(&p, w->id);
         }
     }
     return p.at;

@@ -80,12 +80,39 @@ static bool is_udp(int fd) {
     return type == SOCK_DGRAM && (family == AF_INET || family == AF_INET6);
 }
 
-// The symbol is `bind`; the name differs, for the C library declares that one in a way of its own.
+// What the socket sends to a group goes to the loopback.
+static bool keep_multicast(int fd) {
+    const struct ip_mreqn loopback = {.imr_ifindex = (int)if_nametoindex("lo")};
+    return syscall(SYS_setsockopt, fd, IPPROTO_IP, IP_MULTICAST_IF, &loopback, sizeof loopback) == 0;
+}
+
+// The interface of a request to join a group: by its index, or by its address.
+static bool is_on_loopback(const void *value, socklen_t length) {
+    struct ip_mreqn request = {0};
+    memcpy(&request, value, length < sizeof request ? length : sizeof request);
+    if (request.imr_ifindex) return (unsigned int)request.imr_ifindex == if_nametoindex("lo");
+    return ntohl(request.imr_address.s_addr) >> 24 == 127;
+}
+
+// The symbols are `bind` and `setsockopt`; the names differ, for the C library declares those in a way of its
+// own.
 US_API int usi_bind(int fd, const struct sockaddr *address, socklen_t length) __asm__("bind");
 US_API int usi_bind(int fd, const struct sockaddr *address, socklen_t length) {
     if (now.is_on && is_udp(fd)) {
         now.n_socket++;
-        now.has_failed = now.has_failed || !attach(fd);
+        now.has_failed = now.has_failed || !attach(fd) || !keep_multicast(fd);
     }
     return (int)syscall(SYS_bind, fd, address, length);
+}
+
+// Joining a group on an interface would be told to the network there. It is not needed: the packets of
+// programs of this machine that have joined it reach every socket here.
+US_API int usi_setsockopt(int fd, int level, int name, const void *value,
+                          socklen_t length) __asm__("setsockopt");
+US_API int usi_setsockopt(int fd, int level, int name, const void *value, socklen_t length) {
+    if (now.is_on && level == IPPROTO_IP) {
+        if (name == IP_MULTICAST_IF) return keep_multicast(fd) ? 0 : -1;
+        if (name == IP_ADD_MEMBERSHIP && value && !is_on_loopback(value, length)) return 0;
+    }
+    return (int)syscall(SYS_setsockopt, fd, level, name, value, length);
 }

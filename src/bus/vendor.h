@@ -18,12 +18,17 @@ extern "C" {
 #endif
 
 // "USv" and the number of the layout below.
-#define USI_VENDOR_ABI 0x55537603u
+#define USI_VENDOR_ABI 0x55537605u
 // The function that a vendor's library exports; it returns its table.
 #define USI_VENDOR_SYMBOL "usi_vendor_table"
 
 typedef struct usi_vendor_participant usi_vendor_participant;
 typedef struct usi_vendor_endpoint usi_vendor_endpoint;
+
+// Whether nobody but this machine, and named peers, are reached.
+static inline bool usi_range_is_local(us_bus_range range) {
+    return range != US_BUS_SUBNET && range != US_BUS_SYSTEM_DEFAULT;
+}
 
 typedef struct usi_vendor_open {
     us_allocator allocator;
@@ -73,6 +78,8 @@ typedef struct usi_vendor {
                             usi_vendor_endpoint **out_endpoint, us_error *err);
     void (*get_endpoint_id)(const usi_vendor_endpoint *endpoint, uint8_t out_id[16]);
     void (*remove)(usi_vendor_endpoint *endpoint);  // waits for a callback that is under way
+    // The removal of writers waits for acknowledgements until then (ns, CLOCK_MONOTONIC), all together.
+    void (*set_linger)(usi_vendor_participant *participant, int64_t until);
 
     us_status (*write)(usi_vendor_endpoint *writer, const void *bytes, size_t length, int64_t source_time);
     us_status (*take)(usi_vendor_endpoint *reader, void *buf, size_t cap, size_t *out_length,

@@ -11,7 +11,8 @@
 //   starts; that is undone, and the thread blocks all signals. Nobody holds a place for ever. There are as
 //   many slots as clients, and some more for those that ask for files; one that stands still while it asks
 //     or is answered is dropped after `timeout`, a WebSocket client that does not answer a ping after twice
-//     `ping`. When all slots are taken, a connection is closed as soon as it is made.
+//     `ping`. When all are taken, whoever is silent makes room (web_places.c); where nobody is, a connection
+//     is closed as soon as it is made.
 //   The listening socket is ours, so that a port that is taken says so in plain words.
 #include "bus/web.h"
 
@@ -41,13 +42,24 @@ enum {
     MAX_TIMEOUT = 30000,  // s: half of what libwebsockets can count
 };
 
+// One line of plain characters: what a client says of itself may hold anything.
+static void tell_refused(usi_web *web, const char *peer, const char *format, va_list args) {
+    char text[400];
+    int n = snprintf(text, sizeof text, "refused %s: ", peer);
+    vsnprintf(text + n, sizeof text - (size_t)n, format, args);
+    for (char *at = text; *at; at++) {
+        if (*at < ' ' || *at > '~') *at = '?';
+    }
+    web->def.refused(web->def.context, text);
+}
+
 void usi_web_refused(usi_web *web, const char *peer, const char *format, ...) {
     if (!web->def.refused) return;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    char text[400];
     if (now.tv_sec != web->told_second) {
         if (web->n_untold) {
+            char text[40];
             snprintf(text, sizeof text, "%d more were refused", web->n_untold);
             web->def.refused(web->def.context, text);
         }
@@ -59,16 +71,18 @@ void usi_web_refused(usi_web *web, const char *peer, const char *format, ...) {
         return;
     }
     web->n_told++;
-    int n = snprintf(text, sizeof text, "refused %s: ", peer);
     va_list args;
     va_start(args, format);
-    vsnprintf(text + n, sizeof text - (size_t)n, format, args);
+    tell_refused(web, peer, format, args);
     va_end(args);
-    // What it says of itself may hold anything: a log gets one line of plain characters.
-    for (char *at = text; *at; at++) {
-        if (*at < ' ' || *at > '~') *at = '?';
-    }
-    web->def.refused(web->def.context, text);
+}
+
+void usi_web_sent_away(usi_web *web, const char *peer, const char *format, ...) {
+    if (!web->def.refused) return;
+    va_list args;
+    va_start(args, format);
+    tell_refused(web, peer, format, args);
+    va_end(args);
 }
 
 // ---- The door ----
@@ -161,10 +175,7 @@ static void free_slot(usi_web_client *c) {
 static void adopt(usi_web *web, int fd, const struct sockaddr_storage *from, socklen_t length) {
     char peer[USI_WEB_PEER];
     address_text(from, length, true, peer, sizeof peer);
-    usi_web_client *c = NULL;
-    for (int32_t k = 0; !c && k < web->n_slot; k++) {
-        if (!web->slots[k].wsi) c = &web->slots[k];
-    }
+    usi_web_client *c = usi_web_find_slot(web);
     if (!c) {
         usi_web_refused(web, peer, "there are too many connections");
         close(fd);
@@ -175,6 +186,7 @@ static void adopt(usi_web *web, int fd, const struct sockaddr_storage *from, soc
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
     memcpy(c->peer, peer, sizeof peer);
+    usi_web_heard(c, false);
     const lws_adoption_type type =
         LWS_ADOPT_SOCKET | LWS_ADOPT_HTTP | (web->has_tls ? LWS_ADOPT_ALLOW_SSL : 0);
     lws_adopt_desc_t how = {.vh = web->vhost, .type = type, .fd.sockfd = fd, .opaque = c};
@@ -245,6 +257,9 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
         return is_http ? -1 : usi_web_client_established(c);
     case LWS_CALLBACK_RECEIVE:
         return usi_web_client_receive(c, in, length);
+    case LWS_CALLBACK_RECEIVE_PONG:
+        usi_web_heard(c, false);
+        return 0;
     case LWS_CALLBACK_SERVER_WRITEABLE:
         return usi_web_client_writeable(c);
     case LWS_CALLBACK_CLOSED:

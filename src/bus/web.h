@@ -7,6 +7,7 @@
 #define USI_BUS_WEB_H
 
 #include "base/memory.h"
+#include "keys/page_user.h"
 #include "understudy/base.h"
 
 typedef struct usi_web usi_web;
@@ -26,7 +27,7 @@ enum { USI_ROLE_TEXT = 320 };
 enum { USI_WEB_MAX_USER = 256 };
 
 typedef struct usi_web_user {
-    char name[24];
+    char name[USI_PAGE_USER_NAME];
     usi_web_role role;
     uint8_t hash[32];  // SHA-256 of the user's token
 } usi_web_user;
@@ -83,7 +84,8 @@ typedef struct usi_web_def {
     int32_t n_user;
     bool enable_tls;
     const char *tls_cert, *tls_key;  // files, borrowed; NULL: a certificate is made
-    int32_t max_client;              // default 64; further ones are refused with 503
+    int32_t
+        max_client;  // default 64; further ones take the place of one that is silent, or are refused with 503
     int32_t timeout;  // s; default 10: a request or an answer that stands still for so long is dropped
     int32_t ping;  // s; default 20: a client that is quiet for so long is pinged, and dropped when it stays
                    // quiet as long again

@@ -86,6 +86,7 @@ int usi_web_client_established(usi_web_client *c) {
     const char *label = c->protocol->label ? c->protocol->label : "page";
     snprintf(c->name, sizeof c->name, "%.24s:%lld%s%s", label, (long long)++web->serial, c->user ? ":" : "",
              usi_web_user_name(c));
+    usi_web_heard(c, false);
     c->is_open = true;  // messages may be queued from now on
     if (c->protocol->open(c->protocol->context, c, &c->session) == US_OK) return 0;
     c->is_open = false;
@@ -113,6 +114,7 @@ int usi_web_client_receive(usi_web_client *c, const void *bytes, size_t length) 
     if (!c->is_open || c->is_closing) return 0;
     struct lws *wsi = c->wsi;
     lws_validity_confirmed(wsi);
+    usi_web_heard(c, true);
     const size_t max = c->protocol->max_message, still = lws_remaining_packet_payload(wsi);
     // `still` is what the frame's header says, up to 2^63: never added to anything before it is known to be
     // small.
@@ -142,6 +144,13 @@ int usi_web_client_writeable(usi_web_client *c) {
     if (had && c->is_writing) {  // libwebsockets has got rid of it
         c->is_writing = false;
         drop_first(c);
+    }
+    if (c->must_ping && !lws_send_pipe_choked(c->wsi)) {
+        // With a word in it: libwebsockets passes no empty pong on.
+        unsigned char word[LWS_PRE + 5] = {0};
+        memcpy(word + LWS_PRE, "there", 5);
+        c->must_ping = false;
+        if (lws_write(c->wsi, word + LWS_PRE, 5, LWS_WRITE_PING) < 5) return -1;
     }
     while (c->first && !lws_send_pipe_choked(c->wsi)) {
         usi_web_message *m = c->first;

@@ -1,5 +1,6 @@
 // Shared by the files of the web server: web.c has the thread and the listening socket, web_request.c access
-// control and the answers to requests, web_client.c the messages of one WebSocket client.
+// control and the answers to requests, web_client.c the messages of one WebSocket client, web_places.c who
+// has to go when all places are taken.
 #ifndef USI_BUS_WEB_LOCAL_H
 #define USI_BUS_WEB_LOCAL_H
 
@@ -34,6 +35,10 @@ struct usi_web_client {
     usi_web *web;
     struct lws *wsi;  // NULL: the slot is free
     char peer[USI_WEB_PEER];
+    // s, CLOCK_MONOTONIC: when something came last, when a message did, when it was asked whether it is
+    // there.
+    double heard, told, asked;
+    bool must_ping;
 
     // An answer under way. `bytes` are a file's, or the `owned` ones.
     const unsigned char *bytes;
@@ -82,6 +87,7 @@ struct usi_web {
     atomic_bool is_ending, is_woken;
     usi_web_client *slots;
     int32_t n_slot, n_client;
+    double asked, replaced;  // s, CLOCK_MONOTONIC: when silent clients were asked, when one was replaced
     int64_t serial;
     int64_t told_second;  // of the log: when the present second began
     int32_t n_told, n_untold;
@@ -92,6 +98,8 @@ static inline usi_web_client *usi_web_client_of(struct lws *wsi) { return lws_ge
 
 // A line for the log, with who it was.
 void usi_web_refused(usi_web *web, const char *peer, const char *format, ...) US_PRINTF(3, 4);
+// Of one that was in: never left out of the log, however many are refused. The caller bounds how often.
+void usi_web_sent_away(usi_web *web, const char *peer, const char *format, ...) US_PRINTF(3, 4);
 
 // ---- web_request.c ----
 // Each returns the result for libwebsockets: 0 to continue, negative to close.
@@ -100,6 +108,15 @@ int usi_web_request_writeable(usi_web_client *c);
 // A WebSocket wants in: sets protocol, role and user. 0: it may; else it has had its answer.
 int usi_web_request_upgrade(usi_web_client *c, const char *to);
 void usi_web_request_end(usi_web_client *c);
+
+// ---- web_places.c ----
+double usi_web_clock(void);  // s, CLOCK_MONOTONIC
+// Something came from it; `has_told`: a message.
+void usi_web_heard(usi_web_client *c, bool has_told);
+// True when there is a place for one more client, be it that of one that has been silent for long.
+bool usi_web_find_place(usi_web_client *newcomer);
+// A free slot, be it that of a connection that has asked for nothing; NULL: there is none.
+usi_web_client *usi_web_find_slot(usi_web *web);
 
 // ---- web_user.c ----
 // The registered user whose token this is, or NULL.

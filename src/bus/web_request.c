@@ -256,6 +256,7 @@ int usi_web_request(usi_web_client *c, const char *path, size_t length) {
     int n_uri = 0;
     const int method = lws_http_get_uri_and_method(c->wsi, &uri, &n_uri);
     const bool is_head = method == LWSHUMETH_HEAD;
+    usi_web_heard(c, false);
     char host[300], at[512];
     if (!check_host(c, host, sizeof host))
         return answer_text(c, 403, is_head,
@@ -343,7 +344,7 @@ int usi_web_request_upgrade(usi_web_client *c, const char *to) {
     }
     if (!check_origin(c, host, &is_guest))
         return answer_text(c, 403, false, "Only the page that is served here may do this.\n");
-    if (web->n_client >= web->def.max_client) {
+    if (!usi_web_find_place(c)) {
         usi_web_refused(web, c->peer, "there are %d clients already", web->n_client);
         return answer_text(c, 503, false, "There are too many clients. Close a page that is not needed.\n");
     }

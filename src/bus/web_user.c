@@ -9,15 +9,11 @@
 #include <string.h>
 
 #include "bus/web_local.h"
+#include "keys/page_user.h"
 
 enum { MAX_USERS_FILE = 1 << 17 };
 
-static const char *const names[] = {[USI_ROLE_LOOK] = "look",
-                                    [USI_ROLE_DRIVE] = "drive",
-                                    [USI_ROLE_WORLD] = "world",
-                                    [USI_ROLE_SWITCH] = "switch"};
-
-const char *usi_role_name(usi_web_role role) { return names[role]; }
+const char *usi_role_name(usi_web_role role) { return usi_page_role_names[role]; }
 
 void usi_role_refusal(const usi_web_client *client, usi_web_role needed, char *out, size_t cap) {
     if (client->role == USI_ROLE_LOOK && !client->user) {
@@ -48,14 +44,9 @@ static us_status read_user(char *line, const us_place *place, usi_web_user *out,
     for (char *word; n < 4 && (word = strsep(&rest, " \t\r")) != NULL;) {
         if (word[0]) words[n++] = word;
     }
-    int role = USI_ROLE_LOOK;
-    while (n == 3 && role <= USI_ROLE_SWITCH && strcmp(words[1], names[role]) != 0)
-        role++;
-    *out = (usi_web_user){.role = (usi_web_role)role};
-    if (n == 3 && role <= USI_ROLE_SWITCH && strlen(words[0]) < sizeof out->name &&
-        strspn(words[0], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") ==
-            strlen(words[0]) &&
-        read_hash(words[2], out->hash)) {
+    const int32_t role = n == 3 ? usi_page_role_find(words[1]) : -1;
+    *out = (usi_web_user){.role = role < 0 ? USI_ROLE_LOOK : (usi_web_role)role};
+    if (role >= 0 && usi_page_user_name_is_sound(words[0]) && read_hash(words[2], out->hash)) {
         memcpy(out->name, words[0], strlen(words[0]) + 1);
         return US_OK;
     }

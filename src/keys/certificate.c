@@ -1,4 +1,5 @@
 // Private keys of the curve P-256 and X.509 certificates for them.
+#include <errno.h>
 #include <fcntl.h>
 #include <openssl/bn.h>
 #include <openssl/ec.h>
@@ -10,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "keys/keys.h"
 
 enum { SERIAL_BYTES = 16 };
@@ -24,6 +26,10 @@ const char *usi_openssl_error(char *buf, size_t cap) {
 
 static us_status fail(us_error *err, us_status code, const char *path, const char *remedy, const char *what) {
     char why[256];
+    if (ERR_GET_REASON(ERR_peek_error()) == ERR_R_MALLOC_FAILURE) {
+        ERR_clear_error();
+        return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "%s: no memory", what);
+    }
     return us_error_set(err, code, &(us_place){.file = path}, remedy, "%s: %s", what,
                         usi_openssl_error(why, sizeof why));
 }
@@ -116,8 +122,7 @@ us_status usi_certificate_read(const char *path, X509 **out, us_error *err) {
     *out = file ? PEM_read_bio_X509(file, NULL, NULL, NULL) : NULL;
     BIO_free(file);
     if (*out) return US_OK;
-    return fail(err, US_ERR_VALUE, path, "Make the enclave anew: understudy keys add KEYSTORE ENCLAVE.",
-                "this is no certificate");
+    return fail(err, US_ERR_VALUE, path, USI_MAKE_ENCLAVE_ANEW, "this is no certificate");
 }
 
 us_status usi_identity_read(const char *certificate, const char *key, usi_identity *out, us_error *err) {
@@ -130,10 +135,10 @@ us_status usi_identity_read(const char *certificate, const char *key, usi_identi
     out->key = file ? PEM_read_bio_PrivateKey(file, NULL, NULL, none) : NULL;
     BIO_free(file);
     if (!out->key) {
-        status = fail(err, US_ERR_VALUE, key, "Make the enclave anew: understudy keys add KEYSTORE ENCLAVE.",
-                      "this is no private key without a password");
+        status =
+            fail(err, US_ERR_VALUE, key, USI_MAKE_ENCLAVE_ANEW, "this is no private key without a password");
     } else if (X509_check_private_key(out->certificate, out->key) != 1) {
-        status = fail(err, US_ERR_VALUE, key, "Make the enclave anew: understudy keys add KEYSTORE ENCLAVE.",
+        status = fail(err, US_ERR_VALUE, key, USI_MAKE_ENCLAVE_ANEW,
                       "this is not the private key of the certificate beside it");
     }
     if (status) usi_identity_fini(out);
@@ -141,27 +146,33 @@ us_status usi_identity_read(const char *certificate, const char *key, usi_identi
 }
 
 // A new file that only its owner may read from the first moment on takes the place of the old one.
-static us_status write_file(const char *path, BIO *bytes, mode_t mode, us_error *err) {
+static us_status write_secret(const char *path, BIO *bytes, us_error *err) {
     char part[USI_KEY_PATH + 8];
     snprintf(part, sizeof part, "%s.part", path);
     unlink(part);
-    int file = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    int file = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     char *data = NULL;
     const long n = BIO_get_mem_data(bytes, &data);
-    bool ok = file >= 0 && n >= 0 && write(file, data, (size_t)n) == (ssize_t)n;
-    if (file >= 0 && close(file) != 0) ok = false;
+    bool ok = file >= 0 && n >= 0 && usi_write_all(file, data, (size_t)n);
+    int why = errno;
+    if (file >= 0 && close(file) != 0 && errno != EINTR && ok) {
+        ok = false;
+        why = errno;
+    }
     if (ok && rename(part, path) == 0) return US_OK;
+    if (ok) why = errno;
     unlink(part);
     return us_error_set(err, US_ERR_IO, &(us_place){.file = path},
                         "Look at the directory's permissions and at the room on the disk.",
-                        "the file cannot be written");
+                        "the file cannot be written: %s", strerror(why));
 }
 
 us_status usi_certificate_write(const char *path, X509 *certificate, us_error *err) {
     BIO *bytes = BIO_new(BIO_s_mem());
-    us_status status = bytes && PEM_write_bio_X509(bytes, certificate) == 1
-                           ? write_file(path, bytes, 0644, err)
-                           : us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a certificate");
+    char *text = NULL;
+    const long n = bytes && PEM_write_bio_X509(bytes, certificate) == 1 ? BIO_get_mem_data(bytes, &text) : 0;
+    us_status status = n > 0 ? usi_bytes_write(path, text, (size_t)n, NULL, 0, err)
+                             : us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a certificate");
     BIO_free(bytes);
     return status;
 }
@@ -169,7 +180,7 @@ us_status usi_certificate_write(const char *path, X509 *certificate, us_error *e
 us_status usi_private_key_write(const char *path, EVP_PKEY *key, us_error *err) {
     BIO *bytes = BIO_new(BIO_s_secmem());
     us_status status = bytes && PEM_write_bio_PKCS8PrivateKey(bytes, key, NULL, NULL, 0, NULL, NULL) == 1
-                           ? write_file(path, bytes, 0600, err)
+                           ? write_secret(path, bytes, err)
                            : us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a key");
     BIO_free(bytes);
     return status;
@@ -186,8 +197,7 @@ us_status usi_certificate_verify(X509 *certificate, X509 *authority, const char 
         status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a certificate");
     } else if (X509_verify_cert(context) != 1) {
         const int code = X509_STORE_CTX_get_error(context);
-        const char *remedy = code == X509_V_ERR_CERT_HAS_EXPIRED
-                                 ? "Make the enclave anew: understudy keys add KEYSTORE ENCLAVE."
+        const char *remedy = code == X509_V_ERR_CERT_HAS_EXPIRED ? USI_MAKE_ENCLAVE_ANEW
                              : code == X509_V_ERR_CERT_NOT_YET_VALID
                                  ? "Set the clock of this machine, or wait."
                                  : "Use certificates of one keystore: understudy keys add KEYSTORE ENCLAVE.";

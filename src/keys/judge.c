@@ -82,8 +82,7 @@ static us_status judge_validity(const xmlNode *grant, const char *path, int64_t 
         return us_error_set(err, US_ERR_VALUE, &(us_place){.file = path},
                             "Set the clock of this machine, or wait.", "the permissions are not valid yet");
     if (until && now > until)
-        return us_error_set(err, US_ERR_VALUE, &(us_place){.file = path},
-                            "Make the enclave anew: understudy keys add KEYSTORE ENCLAVE.",
+        return us_error_set(err, US_ERR_VALUE, &(us_place){.file = path}, USI_MAKE_ENCLAVE_ANEW,
                             "the permissions have expired");
     return US_OK;
 }
@@ -135,8 +134,7 @@ us_status usi_document_judge(const char *text, size_t length, const char *path, 
     const xmlNode *root = document ? xmlDocGetRootElement(document) : NULL;
     us_status status = US_OK;
     if (!root) {
-        status = us_error_set(err, US_ERR_VALUE, &(us_place){.file = path},
-                              "Make the enclave anew: understudy keys add KEYSTORE ENCLAVE.",
+        status = us_error_set(err, US_ERR_VALUE, &(us_place){.file = path}, USI_MAKE_ENCLAVE_ANEW,
                               "what is signed is no XML");
     } else if (child_of(root, "domain_access_rules")) {
         status = judge_governance(root, path, claim, err);

@@ -9,6 +9,9 @@
 
 enum { USI_KEY_PATH = 4096, USI_KEY_TEXT = 1 << 17 };
 
+// The remedy for a file of an enclave that is not what it should be.
+#define USI_MAKE_ENCLAVE_ANEW "Make the enclave anew: understudy keys add KEYSTORE ENCLAVE."
+
 // ---- certificates (certificate.c) ----
 
 // A key and its certificate; both NULL after _fini.

@@ -1,16 +1,30 @@
 // The file of the page's registered users: a line for each, with the hash of a token that only the user has.
-#include <errno.h>
-#include <fcntl.h>
+#include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "keys/keys.h"
+#include "base/files.h"
+#include "keys/page_user.h"
+#include "understudy/keys.h"
 
-enum { TOKEN_BYTES = 16, MAX_USER_NAME = 23 };
+enum { TOKEN_BYTES = 16 };
+
+const char *const usi_page_role_names[USI_PAGE_ROLES] = {"look", "drive", "world", "switch"};
+
+int32_t usi_page_role_find(const char *name) {
+    for (int32_t i = 0; i < USI_PAGE_ROLES; i++) {
+        if (strcmp(name, usi_page_role_names[i]) == 0) return i;
+    }
+    return -1;
+}
+
+bool usi_page_user_name_is_sound(const char *name) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    const size_t n = strlen(name);
+    return n > 0 && n < USI_PAGE_USER_NAME && strspn(name, letters) == n;
+}
 
 // Whether the file, as far as it is there, has a line that begins with the name.
 static bool has_user(const char *path, const char *name) {
@@ -25,16 +39,10 @@ static bool has_user(const char *path, const char *name) {
 }
 
 static us_status check_user(const char *path, const char *name, const char *role, us_error *err) {
-    static const char *const roles[] = {"look", "drive", "world", "switch"};
-    const size_t n = strlen(name);
-    bool is_role = false;
-    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
-        is_role = is_role || strcmp(role, roles[i]) == 0;
-    if (!is_role)
+    if (usi_page_role_find(role) < 0)
         return us_error_set(err, US_ERR_VALUE, NULL, "Write look, drive, world or switch.",
                             "unknown role \"%.60s\"", role);
-    if (n == 0 || n > MAX_USER_NAME ||
-        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") != n)
+    if (!usi_page_user_name_is_sound(name))
         return us_error_set(err, US_ERR_VALUE, NULL, "Write letters, digits and - . _, at most 23.",
                             "invalid name of a user \"%.60s\"", name);
     if (has_user(path, name))
@@ -63,12 +71,5 @@ us_status us_page_user_add(const char *path, const char *name, const char *role,
     for (unsigned int i = 0; i < n; i++)
         length += snprintf(line + length, sizeof line - (size_t)length, "%02x", hash[i]);
     line[length++] = '\n';
-    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    const bool is_written = file >= 0 && write(file, line, (size_t)length) == length;
-    const int why = errno;
-    if (file >= 0) close(file);
-    if (is_written) return US_OK;
-    return us_error_set(err, US_ERR_IO, &(us_place){.file = path},
-                        "Look at the directory's permissions and at the room on the disk.",
-                        "the file cannot be written: %s", strerror(why));
+    return usi_bytes_append(path, 0600, line, (size_t)length, err);
 }

@@ -38,16 +38,13 @@ us_status usi_document_verify(const char *path, X509 *authority, const usi_claim
     if (!out || !store || X509_STORE_add_cert(store, authority) != 1) {
         status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a document");
     } else if (!signature || !text) {
-        status = us_error_set(err, US_ERR_VALUE, &(us_place){.file = path},
-                              "Make the enclave anew: understudy keys add KEYSTORE ENCLAVE.",
+        status = us_error_set(err, US_ERR_VALUE, &(us_place){.file = path}, USI_MAKE_ENCLAVE_ANEW,
                               "this is no signed document (S/MIME, the text beside the signature): %s",
                               usi_openssl_error(why, sizeof why));
     } else if (PKCS7_verify(signature, NULL, store, text, out, PKCS7_TEXT) != 1) {
-        status =
-            us_error_set(err, US_ERR_VALUE, &(us_place){.file = path},
-                         "It was changed, or another authority signed it. Make the enclave anew: understudy "
-                         "keys add KEYSTORE ENCLAVE.",
-                         "the signature does not hold: %s", usi_openssl_error(why, sizeof why));
+        status = us_error_set(err, US_ERR_VALUE, &(us_place){.file = path},
+                              "It was changed, or another authority signed it. " USI_MAKE_ENCLAVE_ANEW,
+                              "the signature does not hold: %s", usi_openssl_error(why, sizeof why));
     }
     if (!status) {
         char *signed_text = NULL;

@@ -90,7 +90,7 @@ static us_status make_command_channels(us_proxy *p, usi_robot *r) {
     for (int k = 0; k < USI_COMMAND_COUNT; k++) {
         r->command_channel[k] = -1;
         if (!usi_has_command(r, k)) continue;
-        usi_topic_name(r, usi_command_name(k), topic, sizeof topic);
+        usi_topic_name(r, usi_command_name(r->model->network, k), topic, sizeof topic);
         const int32_t channel = add_channel(p, topic, usi_command_type(k), false, r->index);
         if (channel < 0) return US_ERR_MEMORY;
         p->channel[channel].is_request = k >= USI_COMMAND_ASK;

@@ -295,14 +295,32 @@ static bool serve_navigator(inbox *in, const us_msg_navigator_command *m) {
     return is_taken;
 }
 
-// Every request begins with who asks and with which number.
-static void note_request(usi_reply *reply, int32_t topic, uint64_t guid, int64_t seq) {
+// Who asks, and with which number.
+static void note_request(int32_t topic, const void *m, usi_reply *reply) {
+    switch ((usi_command_topic)topic) {
+    case USI_COMMAND_ASK_MOTORS:
+        reply->guid = ((const us_msg_motor_group_request *)m)->guid;
+        reply->seq = ((const us_msg_motor_group_request *)m)->seq;
+        break;
+    case USI_COMMAND_ASK_LOCOMOTOR:
+        reply->guid = ((const us_msg_locomotor_request *)m)->guid;
+        reply->seq = ((const us_msg_locomotor_request *)m)->seq;
+        break;
+    case USI_COMMAND_ASK_POSE:
+        reply->guid = ((const us_msg_pose_estimator_request *)m)->guid;
+        reply->seq = ((const us_msg_pose_estimator_request *)m)->seq;
+        break;
+    case USI_COMMAND_ASK_NAVIGATOR:
+        reply->guid = ((const us_msg_navigator_request *)m)->guid;
+        reply->seq = ((const us_msg_navigator_request *)m)->seq;
+        break;
+    default:
+        return;
+    }
     reply->service = topic - USI_COMMAND_ASK;
-    reply->guid = guid;
-    reply->seq = seq;
 }
 
-static bool take_message(inbox *in, int32_t topic, const void *m, usi_reply *reply) {
+static bool take_message(inbox *in, int32_t topic, const void *m) {
     switch ((usi_command_topic)topic) {
     case USI_COMMAND_TWIST:
         return take_twist(in, m);
@@ -324,33 +342,21 @@ static bool take_message(inbox *in, int32_t topic, const void *m, usi_reply *rep
         return take_gait(in, m);
     case USI_COMMAND_MOTOR_TEXT:
         return take_motor_text(in, m);
-    case USI_COMMAND_ASK_MOTORS: {
-        const us_msg_motor_group_request *q = m;
-        note_request(reply, topic, q->guid, q->seq);
-        return serve_motors(in, &q->command);
-    }
-    case USI_COMMAND_ASK_LOCOMOTOR: {
-        const us_msg_locomotor_request *q = m;
-        note_request(reply, topic, q->guid, q->seq);
-        return serve_locomotor(in, &q->command);
-    }
-    case USI_COMMAND_ASK_POSE: {
-        const us_msg_pose_estimator_request *q = m;
-        note_request(reply, topic, q->guid, q->seq);
-        return serve_pose(in, &q->command);
-    }
-    case USI_COMMAND_ASK_NAVIGATOR: {
-        const us_msg_navigator_request *q = m;
-        note_request(reply, topic, q->guid, q->seq);
-        return serve_navigator(in, &q->command);
-    }
+    case USI_COMMAND_ASK_MOTORS:
+        return serve_motors(in, &((const us_msg_motor_group_request *)m)->command);
+    case USI_COMMAND_ASK_LOCOMOTOR:
+        return serve_locomotor(in, &((const us_msg_locomotor_request *)m)->command);
+    case USI_COMMAND_ASK_POSE:
+        return serve_pose(in, &((const us_msg_pose_estimator_request *)m)->command);
+    case USI_COMMAND_ASK_NAVIGATOR:
+        return serve_navigator(in, &((const us_msg_navigator_request *)m)->command);
     default:
         return false;
     }
 }
 
-usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int32_t topic,
-                                   const void *bytes, size_t length, usi_reply *out_reply) {
+usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_robot_state *s,
+                                   const usi_mail *mail, usi_reply *out_reply) {
     usi_firmware_state *f = usi_firmware_of(r, s);
     const usi_firmware_readings readings = usi_robot_read(r, sim, s);
     inbox in = {.r = r, .firmware = {&r->model->firmware, f, &readings, ""}, .reason = USI_MOTOR_OUTSIDE};
@@ -358,19 +364,28 @@ usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_ro
     const void *m = NULL;
     bool is_taken = false;
     *out_reply = (usi_reply){.service = -1};
-    if (us_message_decode(usi_command_type(topic), bytes, length, r->proxy->decoded, r->proxy->n_decoded, &m,
-                          &err)) {
+    if (us_message_decode(usi_command_type(mail->topic), usi_mail_bytes(mail), mail->length,
+                          r->proxy->decoded, r->proxy->n_decoded, &m, &err)) {
         refuse(&in, "%.140s", err.message);
     } else {
-        is_taken = take_message(&in, topic, m, out_reply);
+        note_request(mail->topic, m, out_reply);
+        if (usi_source_may_command(r, s, mail, readings.tick, in.firmware.why, sizeof in.firmware.why)) {
+            is_taken = take_message(&in, mail->topic, m);
+        } else {
+            in.reason = USI_MOTOR_BUSY;
+        }
     }
     out_reply->is_accepted = is_taken;
     if (!is_taken) memcpy(out_reply->message, in.firmware.why, sizeof in.firmware.why);
     f->n_command += is_taken;
     f->n_refused += !is_taken;
-    if (is_taken) return USI_MOTOR_GOOD;
+    if (is_taken) {
+        usi_source_has_commanded(r, s, mail, readings.tick);
+        return USI_MOTOR_GOOD;
+    }
     f->refused_tick = readings.tick;
     memset(f->refusal, 0, sizeof f->refusal);
-    snprintf(f->refusal, sizeof f->refusal, "%.40s: %.115s", usi_command_name(topic), in.firmware.why);
+    snprintf(f->refusal, sizeof f->refusal, "%.40s: %.115s", usi_command_name(r->model->network, mail->topic),
+             in.firmware.why);
     return in.reason;
 }

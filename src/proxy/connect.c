@@ -58,19 +58,86 @@ int32_t us_proxy_motor_port(const us_proxy *proxy, int32_t robot, int32_t *out_w
     return r->motors ? usi_motor_server_port(r->motors) : 0;
 }
 
+// ---- the gate ----
+
+// A robot whose holder commands no more comes to rest, by a command that is recorded like any other.
+static void on_gate(void *context, int32_t number, us_gate_event event, const char *text) {
+    us_proxy *p = context;
+    const usi_robot *r = p->gated[number];
+    if (event == US_GATE_ENDED && usi_has_command(r, USI_COMMAND_TWIST)) {
+        const us_msg_twist rest = {0};
+        uint8_t bytes[128];
+        size_t n = 0;
+        if (!us_message_encode(usi_type_twist, &rest, bytes, sizeof bytes, &n))
+            (void)usi_mailbox_put(r->mailbox, USI_COMMAND_TWIST, "gate", bytes, n);  // a full box is counted
+    }
+    if (p->def.on_gate) p->def.on_gate(p->def.gate_context, r->index, event, text);
+}
+
+// One gate for all robots, before their readers. A switch asks for a robot by its namespace: one without, or
+// with one that is too long for a lease, has no gate.
+static us_status open_gate(us_proxy *p, us_error *err) {
+    size_t n = (size_t)p->n_robot;
+    const char **names = usi_arena_alloc(&p->arena, (n + 1) * sizeof(char *), _Alignof(char *));
+    p->gated = usi_arena_alloc(&p->arena, (n + 1) * sizeof(usi_robot *), _Alignof(usi_robot *));
+    if (!names || !p->gated)
+        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory",
+                            "no memory left for the robots' network");
+    us_gate_def def = us_gate_def_default();
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        usi_robot *r = &p->robot[i];
+        r->gate = -1;
+        const size_t length = strlen(r->model->network->namespace_);
+        if (r->is_ghost || length == 0 || length >= US_GATE_NAME) continue;
+        r->gate = def.n_robot;
+        p->gated[def.n_robot] = r;
+        names[def.n_robot++] = r->model->network->namespace_;
+    }
+    if (def.n_robot == 0) return US_OK;
+    def.allocator = p->allocator;
+    def.bus = p->bus;
+    def.robots = names;
+    def.on_event = on_gate;
+    def.context = p;
+    return us_gate_open(&def, &p->gate, err);
+}
+
+static usi_subscription subscription_of(const us_proxy *p, const usi_robot *r, int32_t topic) {
+    return (usi_subscription){r->mailbox, topic, r->gate < 0 ? NULL : p->gate, r->gate, ""};
+}
+
 static us_status subscribe(us_proxy *p, usi_robot *r, int32_t node, usi_subscription *subscriptions,
                            us_error *err) {
     us_status status = US_OK;
     char topic[300];
     for (int i = 0; i < USI_COMMAND_ASK && !status; i++) {
         if (!usi_has_command(r, i) || i == USI_COMMAND_MOTOR_TEXT) continue;
-        // Fast DDS knows one type per topic: there cmd_vel is a Twist alone.
-        if (i == USI_COMMAND_TWIST_STAMPED && strcmp(us_bus_vendor(p->bus), "fastdds") == 0) continue;
-        subscriptions[i] = (usi_subscription){r->mailbox, i};
-        usi_topic_name(r, usi_command_name(i), topic, sizeof topic);
+        subscriptions[i] = subscription_of(p, r, i);
+        usi_topic_name(r, usi_command_name(r->model->network, i), topic, sizeof topic);
         us_topic_def def = {topic, usi_command_type(i), us_qos_for_topic(topic, usi_command_type(i)), node};
+        def.qos.is_exclusive = usi_has_exclusive_network(r->model->network);
         status =
             us_bus_add_reader(p->bus, &def, usi_mailbox_on_sample, &subscriptions[i], &r->reader[i], err);
+    }
+    return status;
+}
+
+// Velocities on topics that sources have for themselves.
+static us_status subscribe_sources(us_proxy *p, usi_robot *r, int32_t node, usi_subscription *subscriptions,
+                                   us_error *err) {
+    const us_network_def *d = r->model->network;
+    us_status status = US_OK;
+    for (int32_t i = 0; i < d->n_source && !status && usi_has_command(r, USI_COMMAND_TWIST); i++) {
+        const us_command_source *c = &d->sources[i];
+        if (!c->topic) continue;
+        char topic[300];
+        subscriptions[i] = subscription_of(p, r, USI_COMMAND_TWIST);
+        snprintf(subscriptions[i].source, sizeof subscriptions[i].source, "%s", c->name);
+        usi_command_source_topic(d, c, topic, sizeof topic);
+        us_topic_def def = {topic, usi_type_twist, us_qos_for_topic(topic, usi_type_twist), node};
+        def.qos.is_exclusive = c->is_exclusive;
+        status =
+            us_bus_add_reader(p->bus, &def, usi_mailbox_on_sample, &subscriptions[i], &r->own_reader[i], err);
     }
     return status;
 }
@@ -85,8 +152,8 @@ static us_status offer_services(us_proxy *p, usi_robot *r, int32_t node, usi_sub
     for (int i = 0; i < USI_SERVICE_COUNT && !status; i++) {
         int ask = USI_COMMAND_ASK + i;
         if (!usi_has_command(r, ask)) continue;
-        subscriptions[ask] = (usi_subscription){r->mailbox, ask};
-        usi_topic_name(r, usi_command_name(ask), name, sizeof name);
+        subscriptions[ask] = subscription_of(p, r, ask);
+        usi_topic_name(r, usi_command_name(r->model->network, ask), name, sizeof name);
         snprintf(topic, sizeof topic, "rr%sReply", name);
         usi_outlet *out = &r->outlet[r->n_topic + i];
         out->type = reply_type(ask);
@@ -115,11 +182,13 @@ static us_status connect_robot(us_proxy *p, usi_robot *r, us_error *err) {
     }
     if (status) return status;
     usi_subscription *subscriptions =
-        usi_arena_alloc(&p->arena, USI_COMMAND_COUNT * sizeof *subscriptions, _Alignof(usi_subscription));
+        usi_arena_alloc(&p->arena, (USI_COMMAND_COUNT + USI_COMMAND_SOURCES) * sizeof *subscriptions,
+                        _Alignof(usi_subscription));
     if (!subscriptions)
         return us_error_set(err, US_ERR_MEMORY, NULL, "free memory",
                             "no memory left for the robots' network");
     status = subscribe(p, r, node, subscriptions, err);
+    if (!status) status = subscribe_sources(p, r, node, subscriptions + USI_COMMAND_COUNT, err);
     if (!status) status = offer_services(p, r, node, subscriptions, err);
     return status ? status : connect_motors(p, r, err);
 }
@@ -139,6 +208,7 @@ us_status us_proxy_connect(us_proxy *p, us_bus *bus, us_error *err) {
         status = us_bus_add_node(bus, "/understudy", "simulation", &def.node, err);
         if (!status) status = us_bus_add_writer(bus, &def, &p->clock, err);
     }
+    if (!status) status = open_gate(p, err);
     for (int32_t i = 0; i < p->n_robot && !status; i++) {
         if (!p->robot[i].is_ghost) status = connect_robot(p, &p->robot[i], err);
     }

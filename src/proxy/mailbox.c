@@ -47,9 +47,11 @@ us_status usi_mailbox_put(usi_mailbox *box, int32_t topic, const char *source, c
 
 void usi_mailbox_on_sample(void *context, const us_sample *sample) {
     const usi_subscription *to = context;
-    char source[USI_SOURCE_MAX];
+    if (!us_gate_admit(to->gate, to->robot, sample)) return;
+    char source[USI_SOURCE_MAX], *at = source;
+    if (to->source[0]) at += snprintf(source, sizeof source, "%.20s:", to->source);
     for (int i = 0; i < 16; i++)
-        snprintf(source + 2 * i, 3, "%02x", sample->writer[i]);
+        snprintf(at + 2 * i, 3, "%02x", sample->writer[i]);
     usi_mailbox_put(to->box, to->topic, source, sample->bytes, sample->length);
 }
 

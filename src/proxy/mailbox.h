@@ -10,19 +10,22 @@
 
 #include "base/memory.h"
 #include "understudy/bus.h"
+#include "understudy/gate.h"
 
 enum {
     USI_MAIL_MAX = 32 * 1024,
     USI_MAILBOX_SIZE = 128 * 1024,
     USI_MAILBOX_RESERVE = 8 * 1024,  // of it, for stops alone: some 80 of them within a tick
-    USI_SOURCE_MAX = 40
+    USI_SOURCE_MAX = 56              // a source's name of 20, a colon, a writer's id of 32
 };
 
 // What came: followed by `length` bytes, padded to 8.
 typedef struct usi_mail {
-    int32_t topic;                // which kind of command: usi_command_topic
-    uint32_t length;              // of the bytes behind
-    char source[USI_SOURCE_MAX];  // who sent it, for the recording: a writer's id, "tcp:3", "page"
+    int32_t topic;    // which kind of command: usi_command_topic
+    uint32_t length;  // of the bytes behind
+    // Who sent it, for the recording and for who goes first: a writer's id, "motor:3", "page:1", or the name
+    // of a source with a topic of its own and a writer's id, "operator:0110...".
+    char source[USI_SOURCE_MAX];
 } usi_mail;
 
 typedef struct usi_mailbox {
@@ -37,11 +40,14 @@ void usi_mailbox_fini(usi_mailbox *box);
 // US_ERR_LIMIT when there is no room, or the message is too long.
 us_status usi_mailbox_put(usi_mailbox *box, int32_t topic, const char *source, const void *bytes,
                           size_t length);
-// A command's topic on the network: its samples go into the box as they come. `context` of the reader is a
-// usi_subscription.
+// A command's topic on the network: its samples go into the box as they come and the gate admits them.
+// `context` of the reader is a usi_subscription.
 typedef struct usi_subscription {
     usi_mailbox *box;
     int32_t topic;
+    us_gate *gate;    // NULL: all are admitted
+    int32_t robot;    // of the gate
+    char source[24];  // that has the topic for itself; "": it is the robot's own
 } usi_subscription;
 void usi_mailbox_on_sample(void *context, const us_sample *sample);
 // Moves all that waits to `to` (USI_MAILBOX_SIZE bytes) and returns how many bytes that were. Does not wait:

@@ -83,7 +83,11 @@ void us_proxy_destroy(us_proxy *p) {
         for (int k = 0; k < USI_COMMAND_COUNT; k++) {
             if (p->robot[i].reader[k]) us_reader_remove(p->robot[i].reader[k]);
         }
+        for (int k = 0; k < USI_COMMAND_SOURCES; k++) {
+            if (p->robot[i].own_reader[k]) us_reader_remove(p->robot[i].own_reader[k]);
+        }
     }
+    us_gate_close(p->gate);
     usi_outbox_destroy(p->outbox);
     for (int32_t i = 0; i < p->n_robot; i++) {
         const usi_robot *r = &p->robot[i];

@@ -14,6 +14,7 @@
 #include "proxy/tap.h"
 #include "sim/sim.h"
 #include "spec/fault_target.h"
+#include "spec/spec.h"
 #include "understudy/proxy.h"
 #include "wire/messages.h"
 
@@ -49,9 +50,11 @@ typedef struct usi_robot {
     const char *name;
     const char *description;  // the URDF; NULL: there is none
     usi_mailbox *mailbox;
+    int32_t gate;        // its number at the proxy's gate; -1: none
     int32_t n_topic;     // of the model's robot
     usi_outlet *outlet;  // of each topic, then USI_SERVICE_COUNT of replies
     us_reader *reader[USI_COMMAND_COUNT];
+    us_reader *own_reader[USI_COMMAND_SOURCES];  // of sources with a topic of their own
     int32_t command_channel[USI_COMMAND_COUNT];  // of the proxy; -1: none
     usi_motor_server *motors;
     usi_link_head downlink_head;
@@ -81,6 +84,8 @@ typedef struct usi_robot_state {
     int64_t stamp_offset;  // ns: the robot's clock less simulated time
     usi_link_head uplink;
     usi_fault_state faults;
+    int64_t
+        source_until[USI_COMMAND_SOURCES];  // tick up to which those below this source are refused; 0: not
 } usi_robot_state;
 
 // Fraction of its charge that a robot's battery has left; NaN without one.
@@ -135,6 +140,8 @@ struct us_proxy {
     char *bytes;    // and encoded
     size_t n_message, n_byte;
     us_bus *bus;
+    us_gate *gate;      // NULL: no robot on the network
+    usi_robot **gated;  // robots by their number at the gate
     usi_outbox *outbox;
     usi_record_tap record;  // .sample NULL: nothing is recorded
     us_writer *clock;
@@ -170,8 +177,19 @@ typedef struct usi_reply {
 
 // command.c: a command has come to the robot: checked, then taken or refused, with the reason in the words of
 // the motor protocol. A request that cannot be read has no number and so no reply.
-usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int32_t topic,
-                                   const void *bytes, size_t length, usi_reply *out_reply);
+usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_robot_state *s,
+                                   const usi_mail *mail, usi_reply *out_reply);
+
+// command_source.c: who goes first. Whether a mail may command the robot now, with the reason if not.
+bool usi_source_may_command(const usi_robot *r, const usi_robot_state *s, const usi_mail *mail, int64_t tick,
+                            char *out_why, size_t cap);
+// Its command was taken.
+void usi_source_has_commanded(const usi_robot *r, usi_robot_state *s, const usi_mail *mail, int64_t tick);
+// The name of the source that others have to wait for, "" for none.
+const char *usi_source_in_force(const usi_robot *r, const usi_robot_state *s, int64_t tick);
+bool usi_has_exclusive_network(const us_network_def *d);
+// "/k10/operator/cmd_vel".
+void usi_command_source_topic(const us_network_def *d, const us_command_source *c, char *out, size_t cap);
 
 // robot_tick.c: a tick that does not follow on the last one.
 void usi_notice_jump(us_proxy *p, int64_t tick);
@@ -198,6 +216,10 @@ void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_rob
                      const usi_reply *reply);
 // What is not a robot's: sent to the writer, which may be NULL, and on a channel of the proxy, which may be
 // -1.
+// The description with the prefix before the name of every link, so that its links are the frames of /tf. The
+// text itself where there is no prefix, or it is NULL; NULL when it cannot be read or there is no memory.
+const char *usi_description_name_frames(us_proxy *p, const char *text, const char *prefix);
+
 us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, const us_message_type *type,
                          const void *message, int64_t time);
 // A robot's state in the sim's; NULL when the sim has none.

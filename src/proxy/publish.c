@@ -208,6 +208,16 @@ static void publish_clock(us_proxy *p, int64_t time) {
         usi_proxy_send(p, p->clock, p->clock_channel, usi_type_clock, &m, time);
 }
 
+void usi_proxy_repeat_clock(us_proxy *p, const us_sim *sim) {
+    if (!p->clock || p->owes_all || us_sim_view_model(sim) != p->model) return;
+    const int64_t time = usi_time_of(p, us_sim_get_tick(sim));
+    const us_msg_clock m = {{(int32_t)(time / 1000000000), (uint32_t)(time % 1000000000)}};
+    size_t length = 0;
+    if (!encode(p, usi_type_clock, &m, &length)) return;
+    usi_outbox_put(p->outbox, p->clock, p->bytes, length, time, 0);
+    usi_outbox_ring(p->outbox);
+}
+
 void us_proxy_publish(us_proxy *p, us_sim *sim) {
     if (us_sim_view_model(sim) != p->model) return;
     int64_t tick = us_sim_get_tick(sim), time = usi_time_of(p, tick), n = p->n_sample;

@@ -87,12 +87,22 @@ static bool has_same_topics(const usi_robot_model *a, const usi_robot_model *b) 
     return same;
 }
 
+static bool has_same_sources(const us_network_def *x, const us_network_def *y) {
+    bool same = x->n_source == y->n_source;
+    for (int32_t i = 0; i < x->n_source && same; i++) {
+        const us_command_source *a = &x->sources[i], *b = &y->sources[i];
+        same = is_same_text(a->name, b->name) && is_same_text(a->topic, b->topic) &&
+               a->priority == b->priority && a->hold == b->hold && a->is_exclusive == b->is_exclusive;
+    }
+    return same;
+}
+
 static bool has_same_network(const usi_robot *a, const usi_robot *b) {
     const us_network_def *x = a->model->network, *y = b->model->network;
     bool same = is_same_text(x->namespace_, y->namespace_) &&
                 is_same_text(x->frame_prefix, y->frame_prefix) && is_same_text(x->node, y->node) &&
                 is_same_text(x->base_frame, y->base_frame) && x->has_services == y->has_services &&
-                x->timeout == y->timeout;
+                x->is_stamped == y->is_stamped && x->timeout == y->timeout;
     same = same && x->max_speed == y->max_speed && x->max_turn == y->max_turn &&
            x->max_acceleration == y->max_acceleration;
     same = same && x->battery_capacity == y->battery_capacity && x->battery_idle == y->battery_idle &&
@@ -100,7 +110,7 @@ static bool has_same_network(const usi_robot *a, const usi_robot *b) {
     same = same && is_same_link(&x->uplink, &y->uplink) && is_same_link(&x->downlink, &y->downlink) &&
            is_same_timing(&x->timing, &y->timing);
     return same && has_same_topics(a->model, b->model) && has_same_wheels(a, b) && has_same_legs(a, b) &&
-           has_same_motors(a, b);
+           has_same_motors(a, b) && has_same_sources(x, y);
 }
 
 static bool has_same_joints(const usi_robot *a, const usi_robot *b) {

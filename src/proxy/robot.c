@@ -114,7 +114,8 @@ us_status usi_robots_equip(us_proxy *p) {
     for (int32_t i = 0; i < p->n_robot; i++) {
         usi_robot *r = &p->robot[i];
         bool is_good = true;
-        r->description = read_description(p, r->model->file);
+        r->description = usi_description_name_frames(p, read_description(p, r->model->file),
+                                                     r->model->network->frame_prefix);
         r->name = usi_arena_text(&p->arena, r->name, &is_good);
         r->mailbox = usi_alloc(&p->allocator, sizeof *r->mailbox, _Alignof(usi_mailbox));
         if (r->mailbox) usi_mailbox_init(r->mailbox);

@@ -37,6 +37,7 @@ usi_firmware_readings usi_robot_read(const usi_robot *r, const us_sim *sim, cons
 void usi_robot_forget(const usi_robot *r, const us_sim *sim, usi_robot_state *s) {
     usi_firmware_readings in = usi_robot_read(r, sim, s);
     s->stamp_offset = 0;
+    memset(s->source_until, 0, sizeof s->source_until);
     usi_firmware_forget(&r->model->firmware, usi_firmware_of(r, s), &in);
 }
 
@@ -120,7 +121,7 @@ static void answer(const usi_robot *r, const usi_mail *mail, usi_motor_reason re
 
 static void take(usi_robot *r, us_sim *sim, usi_robot_state *s, const usi_mail *mail) {
     usi_reply reply;
-    answer(r, mail, usi_robot_command(r, sim, s, mail->topic, usi_mail_bytes(mail), mail->length, &reply));
+    answer(r, mail, usi_robot_command(r, sim, s, mail, &reply));
     usi_robot_reply(r->proxy, r, sim, s, &reply);
 }
 
@@ -239,6 +240,9 @@ static bool check(void *context, const us_sim *sim, const void *state) {
         const usi_robot *r = &p->robot[i];
         const usi_robot_state *s = (const usi_robot_state *)(const void *)((const char *)state + r->state_at);
         if (r->is_ghost) continue;
+        for (int32_t k = 0; k < USI_COMMAND_SOURCES; k++) {
+            if (s->source_until[k] < 0) return false;
+        }
         if (!are_mails_sound(r, s) || !are_faults_sound(r, s) ||
             !usi_firmware_is_sound(&r->model->firmware, usi_view_firmware(r, s)))
             return false;

@@ -91,24 +91,37 @@ static us_pose pose_of_frame(const usi_sampling *w, const usi_robot_frame *f) {
     return f->joint >= 0 ? as_read(w, f, X_PC) : X_PC;
 }
 
+static us_pose planar_pose(const double at[3]) {
+    us_pose X = us_pose_identity();
+    X.p = us_vec3_make(at[0], at[1], 0);
+    X.q = (us_quat){cos(0.5 * at[2]), 0, 0, sin(0.5 * at[2])};
+    return X;
+}
+
 static void sample_frames(usi_sampling *w, bool is_fixed) {
     const usi_robot *r = w->r;
+    // Of a robot that moves: where its odometry began by its pose estimator, and its base by odometry.
+    const int32_t n_own = usi_can_move(r) ? 2 : 0;
+    const bool stands = usi_robot_stands(r->model);
     int32_t n =
-        is_fixed ? r->model->n_fixed_frame : r->model->n_frame - r->model->n_fixed_frame + usi_can_move(r);
+        is_fixed ? r->model->n_fixed_frame + stands : r->model->n_frame - r->model->n_fixed_frame + n_own;
     if (n == 0) return;
     us_msg_tf_message m = {0};
     USI_SAMPLING_TAKE(w, m.transforms, n);
     if (m.transforms._length == 0) return;
     int32_t k = 0;
     if (!is_fixed && usi_can_move(r)) {
-        us_pose X = us_pose_identity();
-        X.p = us_vec3_make(w->firmware->odom[0], w->firmware->odom[1], 0);
-        X.q = (us_quat){cos(0.5 * w->firmware->odom[2]), 0, 0, sin(0.5 * w->firmware->odom[2])};
+        m.transforms._buffer[k++] =
+            transform_of(w, "map", r->model->odom_frame, planar_pose(w->firmware->pose_offset));
+        us_pose X = planar_pose(w->firmware->odom);
         // A frame has one parent: where the base hangs on another link, it is that one's root.
         X = us_pose_mul(X, us_pose_mul(us_pose_inverse(us_sim_get_pose(w->sim, r->model->base)),
                                        us_sim_get_pose(w->sim, r->model->root)));
         m.transforms._buffer[k++] = transform_of(w, r->model->odom_frame, r->model->root_frame, X);
     }
+    if (is_fixed && stands)
+        m.transforms._buffer[k++] =
+            transform_of(w, "map", r->model->root_frame, us_sim_get_pose(w->sim, r->model->root));
     for (int32_t i = 0; i < r->model->n_frame; i++) {
         const usi_robot_frame *f = &r->model->frame[i];
         if (f->is_fixed != is_fixed) continue;

@@ -51,6 +51,8 @@ void usi_proxy_resend_latched(us_proxy *proxy);
 // and for all.
 void usi_proxy_set_ghost(us_proxy *proxy, int32_t robot);
 void usi_proxy_mute_clock(us_proxy *proxy);
+// The time once more, to DDS alone: for a world that stands still. Whoever joins then hears what time it is.
+void usi_proxy_repeat_clock(us_proxy *proxy, const us_sim *sim);
 // Commands of a robot that were taken, and that were refused.
 void usi_proxy_count_commands(const us_proxy *proxy, const us_sim *sim, int32_t robot, int64_t *out_taken,
                               int64_t *out_refused);

@@ -62,8 +62,14 @@ void usi_authority_observe(usi_authority *a, const int64_t heard[2]) {
     for (int i = 0; i < 2; i++) {
         if (heard[i] <= a->heard[i]) continue;
         a->heard[i] = heard[i];
+        a->is_restarted[i] = false;
         if (a->counting == 0) a->counting = heard[i];
     }
+}
+
+void usi_authority_forget(usi_authority *a, us_switch_source source) {
+    a->heard[source] = 0;
+    a->is_restarted[source] = true;
 }
 
 bool usi_authority_is_alive(const usi_authority *a, us_switch_source source, int64_t now) {
@@ -72,7 +78,9 @@ bool usi_authority_is_alive(const usi_authority *a, us_switch_source source, int
 
 static void describe_silence(const usi_authority *a, us_switch_source source, int64_t now, char *out,
                              size_t cap) {
-    if (a->heard[source] == 0) {
+    if (a->is_restarted[source]) {
+        snprintf(out, cap, "the %s was started again", us_switch_source_name(source));
+    } else if (a->heard[source] == 0) {
         snprintf(out, cap, "the %s was never heard", us_switch_source_name(source));
     } else {
         snprintf(out, cap, "the %s has been silent for %.2f s", us_switch_source_name(source),
@@ -127,7 +135,8 @@ us_switch_source usi_authority_successor(const usi_authority *a) {
 int64_t usi_authority_silence(const usi_authority *a, int64_t now) {
     if (a->control == US_SWITCH_NOBODY || a->counting == 0) return 0;
     int64_t last = a->heard[a->control] > a->counting ? a->heard[a->control] : a->counting;
-    return now - last;
+    int64_t silence = now - last;
+    return a->is_restarted[a->control] && silence <= a->watchdog ? a->watchdog + 1 : silence;
 }
 
 static void give_control(usi_verdict *v, us_switch_source source, us_switch_mode mode) {

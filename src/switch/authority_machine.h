@@ -13,6 +13,7 @@ typedef struct usi_authority {
     int64_t watchdog;          // ns
     int64_t heard[2];          // last sample of each source, ns of a monotonic clock; 0: never
     int64_t counting;          // the watchdog counts from here on, ns; 0: not yet, no source has published
+    bool is_restarted[2];      // it was started again, and has not published since
     bool is_waiting;           // both are lost: the first that publishes again gets control
     us_switch_source lost;     // while waiting: which source had control,
     us_switch_mode lost_mode;  // and in which mode
@@ -31,6 +32,8 @@ void usi_authority_init(usi_authority *a, us_switch_mode mode, us_switch_loss on
                         uint64_t epoch);
 // Arrival times of the sources' last samples (0: never). Times before those known already are ignored.
 void usi_authority_observe(usi_authority *a, const int64_t heard[2]);
+// The source was started again: it is lost until it publishes.
+void usi_authority_forget(usi_authority *a, us_switch_source source);
 bool usi_authority_is_alive(const usi_authority *a, us_switch_source source, int64_t now);
 usi_verdict usi_authority_ask(const usi_authority *a, us_switch_mode mode, int64_t now);
 // Silence of the source in control, ns; 0 where none is in control, or the watchdog does not count yet.

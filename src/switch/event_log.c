@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/memory.h"
 #include "base/monotonic_cond.h"
 #include "switch/switch.h"
@@ -20,15 +21,17 @@ typedef struct usi_event {
     char text[];
 } usi_event;
 
-static void write_evidence(us_switch *sw, const usi_event *event) {
-    const char *path = sw->handover.evidence;
-    FILE *file = fopen(path, "ae");
-    bool is_written = file && fputs(event->text, file) != EOF && fputc('\n', file) != EOF;
-    if (file && fclose(file)) is_written = false;
-    if (!is_written) usi_switch_log(sw, "the evidence of a hand-over cannot be written to %s", path);
+// A line that cannot be written is said, and lost; who is in control is not changed by it.
+static void write_evidence(us_switch *sw, usi_event *event) {
+    us_error err = {0};
+    // The line's end takes the place of the 0.
+    event->text[event->n - 1] = '\n';
+    if (!usi_bytes_append(sw->handover.evidence, 0666, event->text, event->n, &err)) return;
+    usi_switch_log(sw, "the evidence of a hand-over is lost: %.300s: %.120s; %.120s", err.file, err.message,
+                   err.remedy);
 }
 
-static void write_event(us_switch *sw, const usi_event *event, int64_t n_lost) {
+static void write_event(us_switch *sw, usi_event *event, int64_t n_lost) {
     char text[64];
     snprintf(text, sizeof text, "%lld events lost: the log is too slow", (long long)n_lost);
     if (n_lost > 0 && sw->on_event) sw->on_event(sw->context, event->time, text);

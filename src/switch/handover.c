@@ -469,7 +469,7 @@ static void approach(double *from, const double *to, int n, double max_step) {
 }
 
 const us_sample *usi_handover_ramp(us_switch *sw, const usi_route *route, const us_sample *given,
-                                   us_sample *out, uint8_t *buf, size_t cap) {
+                                   bool is_sent, us_sample *out, uint8_t *buf, size_t cap) {
     usi_handover *h = &sw->handover;
     bool is_stamped = route->type == usi_type_twist_stamped;
     if (!is_stamped && route->type != usi_type_twist) return given;
@@ -493,7 +493,7 @@ const us_sample *usi_handover_ramp(us_switch *sw, const usi_route *route, const 
     memcpy(h->requested, requested, sizeof requested);
     h->requested_time = now;
     pthread_mutex_unlock(&h->lock);
-    if (!h->is_ramping) return given;
+    if (!h->is_ramping || !is_sent) return given;
 
     // the next step of the ramp
     double dt = fmin(seconds(now - h->ramp_time), MAX_PAUSE);

@@ -105,9 +105,10 @@ void usi_handover_start_ramp(us_switch *sw);
 void usi_handover_end(us_switch *sw, uint64_t epoch, const char *why);
 
 // A velocity of the operators that is about to be passed on, on the forwarder's thread with the gate open.
-// Returns the sample to pass instead: `given` itself, or one in `buf` that the ramp has limited.
+// Returns the sample to pass instead: `given` itself, or one in `buf` that the ramp has limited. With is_sent
+// false it is only remembered as what the operators want.
 const us_sample *usi_handover_ramp(us_switch *sw, const usi_route *route, const us_sample *given,
-                                   us_sample *out, uint8_t *buf, size_t cap);
+                                   bool is_sent, us_sample *out, uint8_t *buf, size_t cap);
 
 // The proxy is set to the hardware's state as it is now; nobody's control changes. On the switch's thread;
 // waits for the answer, at most half a watchdog.

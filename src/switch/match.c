@@ -64,7 +64,8 @@ static bool send(us_switch *sw, const us_message_type *type, const void *message
     uint8_t bytes[8192];
     size_t length = 0;
     us_writer *writer = find_writer(sw, type);
-    return writer && !us_message_encode(type, message, bytes, sizeof bytes, &length) &&
+    return writer && usi_lease_permits(sw, US_SWITCH_HARDWARE) &&
+           !us_message_encode(type, message, bytes, sizeof bytes, &length) &&
            !us_writer_write(writer, bytes, length, 0);
 }
 

@@ -31,6 +31,12 @@ static const int64_t discover_every = 100 * INT64_C(1000000), search_every = 10 
 // Minimum history of the switch's writers. Less loses samples of a burst at 2000 a second.
 enum { MIN_DEPTH = 64 };
 
+// ns: a step back of stamps that means a new start; time after a hand-over in which the proxy's stamps are
+// set; and how long the answer of a gate is waited for that says whether it was one.
+#define MAX_STEP_BACK INT64_C(500000000)
+#define SETTLING INT64_C(1000000000)
+#define VERDICT_PATIENCE INT64_C(300000000)
+
 // Capacity of the forwarder's queue, bytes: seconds of camera images. Beyond it samples are dropped and
 // counted.
 #define MAX_QUEUED ((size_t)256 << 20)
@@ -86,17 +92,40 @@ static bool is_overtaken(const usi_route *route, const us_sample *sample) {
     return behind >= 0 && behind < second && usi_switch_now() - route->sw->handover.changed < second;
 }
 
+// Stamps that jump back: the source was started again, or its world was set back. A source with a gate says
+// itself whether it was started again, and its samples wait for that; one without is taken to be.
+static bool is_suspect(usi_side *side, const us_sample *sample) {
+    us_switch *sw = side->route->sw;
+    int64_t now = usi_switch_now(), before = side->stamp;
+    side->stamp = sample->source_time;
+    bool is_settling = now - sw->handover.changed < SETTLING;
+    if (!side->route->is_state || is_settling || atomic_load(&sw->lease.is_restarted[side->source])) {
+        side->suspect_since = 0;
+        return false;
+    }
+    if (before - sample->source_time > MAX_STEP_BACK) side->suspect_since = now;
+    if (side->suspect_since == 0) return false;
+    if (!atomic_load(&sw->has_gate[side->source])) {
+        side->suspect_since = 0;
+        atomic_store(&sw->lease.is_restarted[side->source], true);
+        return true;
+    }
+    if (now - side->suspect_since < VERDICT_PATIENCE) return true;
+    side->suspect_since = 0;
+    return false;
+}
+
 static void pass_output(usi_side *side, const crossing *c) {
     usi_route *route = side->route;
     const us_sample *sample = &c->sample;
     us_switch *sw = route->sw;
     pthread_rwlock_rdlock(&sw->gate);
     bool is_own = !sw->is_withdrawn && !is_foreign(side, sample->writer);
-    if (is_own) {
-        if (route->qos.is_transient_local) latch(side, sample);
+    if (is_own && route->qos.is_transient_local) latch(side, sample);
+    if (is_own && sw->tenure_since > 0 && usi_lease_state(&sw->lease) == USI_TENURE_OFFICE) {
         us_switch_mode mode = sw->authority.mode;
         if (sw->authority.output_source == side->source) {
-            if (!is_overtaken(route, sample)) {
+            if (!is_suspect(side, sample) && !is_overtaken(route, sample)) {
                 pass(sw, route->out, c, &sw->n_output);
                 route->last_time = sample->source_time;
             }
@@ -109,23 +138,31 @@ static void pass_output(usi_side *side, const crossing *c) {
     if (is_own && sw->n_rule > 0) usi_switch_check_rules(sw, route, side->source, sample);
 }
 
-// A command belongs to the epoch in which it arrived. While it was queued another may have begun.
-static void pass_command(usi_route *route, const crossing *c, uint64_t epoch) {
+// A command belongs to the epoch in which it arrived. While it was queued another may have begun. And to the
+// tenure in which it was sent: a predecessor may have passed it on.
+static void pass_command(usi_route *route, const crossing *c, uint64_t epoch, usi_arrival received) {
     us_switch *sw = route->sw;
     const us_sample *sample = &c->sample;
     pthread_rwlock_rdlock(&sw->gate);
     us_switch_source control = sw->authority.control;
-    if (sw->is_withdrawn || control == US_SWITCH_NOBODY || epoch != sw->authority.epoch) {
+    uint8_t bytes[1024];
+    us_sample limited;
+    bool is_fresh =
+        usi_freshness_take(&sw->freshness, sample->writer, sample->source_time, received, sw->tenure_since);
+    if (sw->is_withdrawn || sw->tenure_since == 0 || !is_fresh || control == US_SWITCH_NOBODY ||
+        epoch != sw->authority.epoch) {
+        atomic_fetch_add_explicit(&sw->n_fenced, 1, memory_order_relaxed);
+    } else if (!usi_lease_permits(sw, control)) {
+        usi_handover_ramp(sw, route, sample, false, &limited, bytes, sizeof bytes);
         atomic_fetch_add_explicit(&sw->n_fenced, 1, memory_order_relaxed);
     } else {
         us_writer *writer = atomic_load(&route->sides[control].writer);
-        uint8_t bytes[1024];
-        us_sample limited;
-        const us_sample *now = usi_handover_ramp(sw, route, sample, &limited, bytes, sizeof bytes);
+        const us_sample *now = usi_handover_ramp(sw, route, sample, true, &limited, bytes, sizeof bytes);
         crossing written = {.sample = *now};
         if (writer) pass(sw, writer, now == sample ? c : &written, &sw->n_command);
-        us_writer *copy =
-            sw->authority.mode == US_MODE_SHADOW ? atomic_load(&route->sides[US_SWITCH_PROXY].writer) : NULL;
+        us_writer *copy = sw->authority.mode == US_MODE_SHADOW && usi_lease_permits(sw, US_SWITCH_PROXY)
+                              ? atomic_load(&route->sides[US_SWITCH_PROXY].writer)
+                              : NULL;
         if (copy) pass(sw, copy, c, &sw->n_copy);
     }
     pthread_rwlock_unlock(&sw->gate);
@@ -140,6 +177,7 @@ typedef struct usi_queued_sample {
     usi_side *side;    // of an output; NULL: a command
     usi_route *route;  // of a command
     uint64_t epoch;
+    usi_arrival received;
     crossing crossing;
     size_t n_byte;  // of the copy
     _Alignas(16) uint8_t bytes[];
@@ -164,6 +202,7 @@ static void enqueue(us_switch *sw, usi_side *side, usi_route *route, const us_sa
     *queued = (usi_queued_sample){.side = side,
                                   .route = route,
                                   .epoch = atomic_load(&sw->epoch),
+                                  .received = {usi_switch_wall_time(), usi_switch_now()},
                                   .crossing = {*sample, from, held},
                                   .n_byte = n_byte};
     if (!held) {
@@ -236,7 +275,7 @@ void *usi_switch_forward(void *context) {
             if (queued->side) {
                 pass_output(queued->side, &queued->crossing);
             } else {
-                pass_command(queued->route, &queued->crossing, queued->epoch);
+                pass_command(queued->route, &queued->crossing, queued->epoch, queued->received);
             }
             release_queued_sample(sw, queued);
         }
@@ -266,7 +305,9 @@ void usi_switch_pass_latched(us_switch *sw, us_switch_source source) {
 
 void usi_switch_stop_source(us_switch *sw, us_switch_source source) {
     static const char *const names[] = {"geometry_msgs/msg/Twist", "geometry_msgs/msg/TwistStamped"};
-    if (source == US_SWITCH_NOBODY) return;
+    if (source == US_SWITCH_NOBODY || usi_lease_state(&sw->lease) != USI_TENURE_OFFICE) return;
+    // A gate brings its robot to rest itself, when it takes no more commands.
+    if (atomic_load(&sw->has_gate[source])) return;
     int32_t n = atomic_load(&sw->n_route);
     for (int32_t i = 0; i < n; i++) {
         usi_route *route = &sw->routes[i];
@@ -286,7 +327,7 @@ void usi_switch_stop_source(us_switch *sw, us_switch_source source) {
 
 // ---- making routes ----
 
-// A name may stand for several topics of different types, as cmd_vel does for Twist and TwistStamped.
+// A name may stand for several topics of different types: robots of others do that.
 static usi_route *find_route(us_switch *sw, const char *topic, const us_message_type *type) {
     int32_t n = atomic_load(&sw->n_route);
     for (int32_t i = 0; i < n; i++) {
@@ -375,6 +416,7 @@ static us_status add_side(us_switch *sw, usi_route *route, us_switch_source sour
     us_writer *writer = NULL;
     us_status status = us_bus_add_writer(sw->sources[source], &def, &writer, err);
     if (!status) atomic_store(&side->writer, writer);
+    sw->command_added = usi_switch_now();
     return status;
 }
 
@@ -453,7 +495,7 @@ static int32_t list_source(us_switch *sw, us_switch_source source) {
 }
 
 // "rt/k10/odom", and of services "rq/k10/..." and "rr/k10/...".
-static bool is_below_robot(const us_switch *sw, const char *topic) {
+bool usi_switch_is_below_robot(const us_switch *sw, const char *topic) {
     size_t n = strlen(sw->robot);
     return topic[0] == 'r' && (topic[1] == 't' || topic[1] == 'q' || topic[1] == 'r') && topic[2] == '/' &&
            !strncmp(topic + 3, sw->robot, n) && topic[3 + n] == '/';
@@ -467,7 +509,7 @@ static bool is_shared(const us_switch *sw, const char *topic) {
 }
 
 // "/k10/driver" is a node of the robot k10, and so is "/k10", a node of that name without a namespace.
-static bool is_robots_node(const us_switch *sw, const char *node) {
+bool usi_switch_is_robots_node(const us_switch *sw, const char *node) {
     size_t n = strlen(sw->robot);
     return node[0] == '/' && !strncmp(node + 1, sw->robot, n) && (node[1 + n] == '/' || node[1 + n] == 0);
 }
@@ -490,10 +532,14 @@ static void log_unknown(us_switch *sw, const us_endpoint *e) {
     usi_switch_log(sw, "topic %s is not passed on: its type %s is not known", e->topic, e->type);
 }
 
-static int32_t count_writers(const us_endpoint *list, int32_t n, const char *topic) {
+// Writers of a topic, without those of nodes that are not the robot's: another switch writes its commands.
+int32_t usi_switch_count_writers(const us_switch *sw, int32_t n, const char *topic) {
     int32_t count = 0;
-    for (int32_t i = 0; i < n; i++)
-        count += list[i].is_writer && !list[i].is_own && !strcmp(list[i].topic, topic);
+    for (int32_t i = 0; i < n; i++) {
+        const us_endpoint *e = &sw->list[i];
+        bool is_robots = !e->node[0] || usi_switch_is_robots_node(sw, e->node);
+        count += e->is_writer && !e->is_own && is_robots && !strcmp(e->topic, topic);
+    }
     return count;
 }
 
@@ -503,7 +549,7 @@ static us_qos choose_qos(const us_switch *sw, const us_endpoint *e, const us_mes
     us_qos usual = us_qos_for_topic(e->topic, type);
     if (usual.depth > qos.depth) qos.depth = usual.depth;
     if (qos.is_transient_local) {
-        int32_t n_writer = count_writers(sw->list, n, e->topic);
+        int32_t n_writer = usi_switch_count_writers(sw, n, e->topic);
         qos.depth = usual.is_transient_local ? usual.depth : 1;
         if (n_writer > qos.depth) qos.depth = n_writer;
     }
@@ -516,10 +562,11 @@ static void add_endpoint(us_switch *sw, us_switch_source source, const us_endpoi
                          bool is_patient) {
     // endpoints that are no part of the robot
     bool is_common = is_shared(sw, e->topic);
-    if (e->is_own || (!is_common && !is_below_robot(sw, e->topic)) || (is_common && !e->is_writer)) return;
+    if (e->is_own || (!is_common && !usi_switch_is_below_robot(sw, e->topic)) || (is_common && !e->is_writer))
+        return;
     const us_message_type *type = us_message_find(e->type);
     usi_route *route = find_route(sw, e->topic, type);
-    if (e->node[0] && !is_robots_node(sw, e->node)) {
+    if (e->node[0] && !usi_switch_is_robots_node(sw, e->node)) {
         if (is_common && route) note_foreign(sw, &route->sides[source], e->id);
         return;
     }
@@ -533,7 +580,7 @@ static void add_endpoint(us_switch *sw, us_switch_source source, const us_endpoi
         return;
     }
     // a reader of a topic that is also written there: a subscriber to an output
-    if (!e->is_writer && count_writers(sw->list, n, e->topic) > 0) return;
+    if (!e->is_writer && usi_switch_count_writers(sw, n, e->topic) > 0) return;
     if (!type) {
         log_unknown(sw, e);
         return;
@@ -565,6 +612,7 @@ static void discover_once(us_switch *sw) {
                     add_endpoint(sw, (us_switch_source)source, &sw->list[i], n, is_patient);
             }
         }
+        usi_switch_discover_gate(sw, (us_switch_source)source, n);
     }
     if (!is_patient) sw->nameless_since = 0;
     pthread_rwlock_rdlock(&sw->gate);

@@ -42,6 +42,9 @@ static const int64_t max_preparation = 100 * INT64_C(1000000);
 // takes longer is stuck, and is not waited for until it continues.
 static const int64_t log_patience = 5 * INT64_C(1000000);
 
+// Wait for the gates after a change, ns: two answers. The change itself does not depend on it.
+static const int64_t lease_patience = 50 * INT64_C(1000000);
+
 static int64_t read_clock(clockid_t clock) {
     struct timespec t;
     clock_gettime(clock, &t);
@@ -50,6 +53,8 @@ static int64_t read_clock(clockid_t clock) {
 
 int64_t usi_switch_now(void) { return read_clock(CLOCK_MONOTONIC); }
 
+int64_t usi_switch_wall_time(void) { return read_clock(CLOCK_REALTIME); }
+
 void usi_switch_log(us_switch *sw, const char *format, ...) {
     if (!sw->on_event) return;
     char text[512];
@@ -57,7 +62,7 @@ void usi_switch_log(us_switch *sw, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    usi_event_log_add(sw, read_clock(CLOCK_REALTIME), text);
+    usi_event_log_add(sw, usi_switch_wall_time(), text);
 }
 
 // The current authority as an event, stamped with the time of the change.
@@ -84,9 +89,10 @@ static void publish_line(us_switch *sw, us_writer *writer, const us_switch_state
     snprintf(line, sizeof line,
              "{\"robot\":\"%s\",\"mode\":\"%s\",\"control\":\"%s\",\"epoch\":%llu,\"since\":%.3f,\"reason\":"
              "\"%s\",\"hardware\":%s,\"proxy\":%s,"
-             "\"answers\":%lld,\"refused\":\"%s\"}",
+             "\"terms\":[%llu,%llu],\"answers\":%lld,\"refused\":\"%s\"}",
              sw->robot, mode, control, (unsigned long long)s->epoch, 1e-9 * (double)s->since, s->reason,
-             s->is_alive[0] ? "true" : "false", s->is_alive[1] ? "true" : "false", (long long)s->n_answer,
+             s->is_alive[0] ? "true" : "false", s->is_alive[1] ? "true" : "false",
+             (unsigned long long)s->term[0], (unsigned long long)s->term[1], (long long)s->n_answer,
              s->refused);
     us_msg_string message = {.data = line};
     uint8_t bytes[1100];
@@ -99,7 +105,7 @@ static void publish_line(us_switch *sw, us_writer *writer, const us_switch_state
 // whether any source is alive.
 static void publish_authority(us_switch *sw) {
     us_switch_state s = us_switch_get_state(sw);
-    if (s.is_withdrawn) return;
+    if (s.is_withdrawn || s.is_waiting) return;
     make_plain(s.reason);
     make_plain(s.refused);
     for (int i = 0; i < 2; i++)
@@ -111,6 +117,7 @@ static void publish_authority(us_switch *sw) {
         return;
     }
     s.is_alive[0] = s.is_alive[1] = s.is_alive[0] || s.is_alive[1];
+    s.term[0] = s.term[1] = 0;
     s.reason[0] = s.refused[0] = 0;
     publish_line(sw, sw->authority_writer, &s, "secret", "secret");
 }
@@ -154,8 +161,8 @@ static void on_request(void *context, const us_sample *sample) {
         sw, strcmp(mode, "resync") == 0 ? USI_REQUEST_RESYNC : us_switch_find_mode(mode), policy);
 }
 
-// Authority of all switches. A switch of the same robot with a newer epoch has taken over: this one
-// withdraws.
+// Authority of all switches. Where no source has a gate, a switch of the same robot with a newer epoch has
+// taken over: this one withdraws. Gates decide where there are any, and what others publish is not believed.
 static void on_authority(void *context, const us_sample *sample) {
     us_switch *sw = context;
     size_t length = 0;
@@ -200,12 +207,18 @@ us_switch_state us_switch_get_state(us_switch *sw) {
                           .epoch = a.epoch,
                           .since = sw->since};
     s.is_withdrawn = sw->is_withdrawn;
+    s.is_waiting = !s.is_withdrawn && usi_lease_state(&sw->lease) == USI_TENURE_WAITING;
     s.n_answer = sw->n_answer;
     memcpy(s.reason, sw->reason, sizeof s.reason);
     memcpy(s.refused, sw->refused, sizeof s.refused);
     pthread_rwlock_unlock(&sw->gate);
     for (int i = 0; i < 2; i++)
         s.is_alive[i] = usi_authority_is_alive(&a, (us_switch_source)i, now);
+    usi_tenure leases = usi_lease_get(sw);
+    for (int i = 0; i < 2; i++) {
+        s.has_gate[i] = leases.gates[i].kind == USI_GATE_PRESENT;
+        s.term[i] = leases.gates[i].role == US_GATE_NONE ? 0 : leases.gates[i].term;
+    }
     s.n_command = atomic_load(&sw->n_command);
     s.n_output = atomic_load(&sw->n_output);
     s.n_copy = atomic_load(&sw->n_copy);
@@ -219,11 +232,17 @@ us_switch_state us_switch_get_state(us_switch *sw) {
     return s;
 }
 
+// The log before the topic: what is published is logged already.
+static void log_and_publish(us_switch *sw) {
+    usi_event_log_drain(sw, log_patience);
+    publish_authority(sw);
+}
+
 // ---- changes ----
 
 // The lowest epoch that may be used now: milliseconds of wall time. So a restarted switch begins above its
 // last epoch, and two that do not know of each other differ.
-static uint64_t first_epoch(void) { return (uint64_t)(read_clock(CLOCK_REALTIME) / 1000000); }
+static uint64_t first_epoch(void) { return (uint64_t)(usi_switch_wall_time() / 1000000); }
 
 static void refuse(usi_verdict *verdict, us_status status, const us_error *err) {
     verdict->is_refused = true;
@@ -273,7 +292,7 @@ static uint64_t apply_change(us_switch *sw, const usi_verdict *verdict, uint64_t
     // authority and epoch
     usi_authority_apply(a, verdict, min_epoch);
     atomic_store(&sw->epoch, a->epoch);
-    sw->since = read_clock(CLOCK_REALTIME);
+    sw->since = usi_switch_wall_time();
     memcpy(sw->reason, verdict->reason, sizeof sw->reason);
 
     // a zero Twist to every source that gets no more commands, or no more copies of them
@@ -288,6 +307,8 @@ static uint64_t apply_change(us_switch *sw, const usi_verdict *verdict, uint64_t
     // latched samples of the new output source, and the ramp of the first commands
     if (old_output != a->output_source) usi_switch_pass_latched(sw, a->output_source);
     if (old_control != verdict->control) usi_handover_start_ramp(sw);
+    // the roles at the gates, behind the zero Twists
+    usi_lease_update(sw);
     uint64_t epoch = a->epoch;
     pthread_rwlock_unlock(&sw->gate);
     return epoch;
@@ -313,6 +334,9 @@ static void change(us_switch *sw, usi_verdict *verdict, bool is_forced, us_switc
         return;
     }
     uint64_t epoch = apply_change(sw, verdict, min_epoch);
+    if (verdict->control != US_SWITCH_NOBODY && !usi_lease_wait(sw, verdict->control, lease_patience))
+        usi_switch_log(sw, "the %s takes no commands yet: its gate, or that of the other, has not answered",
+                       us_switch_source_name(verdict->control));
     log_change(sw);
     if (is_handover) usi_handover_end(sw, epoch, NULL);
     bool has_copies = verdict->mode == US_MODE_MIRROR || verdict->mode == US_MODE_SHADOW;
@@ -400,15 +424,49 @@ static void follow_rules(us_switch *sw, uint32_t fired, us_switch_source by, con
     }
 }
 
-static void withdraw(us_switch *sw, uint64_t newest) {
+static void withdraw(us_switch *sw, const char *why) {
     pthread_rwlock_wrlock(&sw->gate);
     sw->is_withdrawn = true;
     sw->authority.control = sw->authority.output_source = US_SWITCH_NOBODY;
-    snprintf(sw->reason, sizeof sw->reason, "another switch of this robot has the epoch %llu",
-             (unsigned long long)newest);
+    snprintf(sw->reason, sizeof sw->reason, "%s", why);
     pthread_rwlock_unlock(&sw->gate);
-    usi_switch_log(sw, "withdrawn: another switch of this robot has the epoch %llu",
-                   (unsigned long long)newest);
+    usi_switch_log(sw, "withdrawn: %s", why);
+}
+
+// Whether this switch has the leases that it needs. The first time it begins as if it had just been started;
+// when they are another's it withdraws.
+static bool is_in_office(us_switch *sw, uint64_t newest) {
+    usi_tenure_state state = usi_lease_state(&sw->lease);
+    if (state == USI_TENURE_OVER) {
+        withdraw(sw, usi_lease_get(sw).why);
+    } else if (newest > sw->authority.epoch && !usi_lease_has_gate(sw)) {
+        char why[160];
+        snprintf(why, sizeof why, "another switch of this robot has the epoch %llu",
+                 (unsigned long long)newest);
+        withdraw(sw, why);
+    } else if (state == USI_TENURE_OFFICE && sw->tenure_since == 0) {
+        pthread_rwlock_wrlock(&sw->gate);
+        sw->tenure_since = usi_switch_now();
+        sw->since = usi_switch_wall_time();
+        usi_switch_pass_latched(sw, sw->authority.output_source);
+        pthread_rwlock_unlock(&sw->gate);
+        log_change(sw);
+        log_and_publish(sw);
+    }
+    return state == USI_TENURE_OFFICE && !sw->is_withdrawn;
+}
+
+// Sources that were started again, within the watchdog perhaps: lost, until they publish.
+static void watch_restarts(us_switch *sw) {
+    for (int i = 0; i < 2; i++) {
+        if (!atomic_exchange(&sw->lease.is_restarted[i], false)) continue;
+        usi_switch_log(sw, "the %s was started again", us_switch_source_name((us_switch_source)i));
+        atomic_store(&sw->heard[i], 0);
+        pthread_rwlock_wrlock(&sw->gate);
+        usi_authority_forget(&sw->authority, (us_switch_source)i);
+        pthread_rwlock_unlock(&sw->gate);
+        usi_switch_restart_comparison(sw);
+    }
 }
 
 // Requests, fired rules and foreign epochs that came in since the last cycle.
@@ -465,11 +523,8 @@ static bool watch(us_switch *sw) {
 
 // One cycle of the thread: requests, rules, the watchdog. True when the authority is to be published.
 static bool run_cycle(us_switch *sw, const pending *n) {
-    if (sw->is_withdrawn) return false;
-    if (n->newest > sw->authority.epoch) {
-        withdraw(sw, n->newest);
-        return false;
-    }
+    if (sw->is_withdrawn || !is_in_office(sw, n->newest)) return false;
+    watch_restarts(sw);
     // requests; a hand-over takes its time, so the watchdog is checked before each and after the last
     for (int32_t i = 0; i < n->n_request; i++) {
         watch(sw);
@@ -488,6 +543,7 @@ static bool run_cycle(us_switch *sw, const pending *n) {
     if (watch(sw)) is_to_publish = true;
     prepare_for_loss(sw);
     if (sw->handover.is_prepared && watch(sw)) is_to_publish = true;
+    usi_lease_update(sw);
 
     // sources that came or went
     int64_t now = usi_switch_now();
@@ -503,6 +559,17 @@ static bool run_cycle(us_switch *sw, const pending *n) {
     return is_to_publish;
 }
 
+// A switch that was stopped has not listened: that time is no silence of the sources.
+static void excuse_sources(us_switch *sw, int64_t deaf) {
+    if (deaf < sw->authority.watchdog / 2) return;
+    int64_t now = usi_switch_now();
+    for (int i = 0; i < 2; i++) {
+        int64_t heard = atomic_load(&sw->heard[i]), excused = heard + deaf < now ? heard + deaf : now;
+        // A sample that came meanwhile is newer.
+        if (heard > 0) atomic_compare_exchange_strong(&sw->heard[i], &heard, excused);
+    }
+}
+
 // Late cycles are logged with what held them up: a watchdog that is not checked does not watch.
 static void log_late(us_switch *sw, int64_t before, const char *what) {
     int64_t now = usi_switch_now(),
@@ -512,32 +579,29 @@ static void log_late(us_switch *sw, int64_t before, const char *what) {
         usi_switch_log(sw, "late: %s took %.3f s", what, 1e-9 * (double)gap);
 }
 
-// The log before the topic: what is published is logged already.
-static void log_and_publish(us_switch *sw) {
-    usi_event_log_drain(sw, log_patience);
-    publish_authority(sw);
-}
-
 static void *run(void *context) {
     us_switch *sw = context;
-    log_change(sw);
-    log_and_publish(sw);
+    usi_lease_update(sw);
     for (;;) {
         int64_t until = usi_switch_now() + USI_SWITCH_TICK;
         struct timespec deadline = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
+        // Requests wait until this switch is in office; those to another that is are not its own.
+        bool is_early = usi_lease_is_early(sw);
         pthread_mutex_lock(&sw->lock);
-        if (!sw->is_closing && sw->n_request == 0 && !sw->has_fired)
+        if (!sw->is_closing && (is_early || sw->n_request == 0) && !sw->has_fired)
             pthread_cond_timedwait(&sw->wake, &sw->lock, &deadline);
         bool is_closing = sw->is_closing;
-        pending n = {.n_request = sw->n_request, .newest = sw->newest, .has_fired = sw->has_fired};
+        pending n = {
+            .n_request = is_early ? 0 : sw->n_request, .newest = sw->newest, .has_fired = sw->has_fired};
         memcpy(n.requests, sw->requests, sizeof n.requests);
         memcpy(n.fired, sw->fired, sizeof n.fired);
-        sw->n_request = 0;
+        if (!is_early) sw->n_request = 0;
         memset(sw->fired, 0, sizeof sw->fired);
         sw->has_fired = false;
         pthread_mutex_unlock(&sw->lock);
         if (is_closing) return NULL;
         int64_t woken = usi_switch_now();
+        excuse_sources(sw, woken - (until - USI_SWITCH_TICK));
         log_late(sw, until - USI_SWITCH_TICK, "the wait for the processor");
         if (run_cycle(sw, &n)) log_and_publish(sw);
         log_late(sw, woken, "requests and changes");
@@ -615,6 +679,9 @@ static void init_locks(us_switch *sw) {
     pthread_rwlockattr_destroy(&gate);
     usi_cond_init(&sw->wake);
     usi_cond_init(&sw->search_wake);
+    usi_cond_init(&sw->lease.wake);
+    usi_cond_init(&sw->lease.changed);
+    pthread_mutex_init(&sw->lease.lock, NULL);
     pthread_mutex_init(&sw->lock, NULL);
     pthread_mutex_init(&sw->queue_lock, NULL);
     pthread_mutex_init(&sw->estimate_lock, NULL);
@@ -630,6 +697,8 @@ static us_status join(us_switch *sw, const us_switch_def *def, us_error *err) {
     if (!status) status = us_bus_add_node(sw->operators, "/understudy", name, &sw->own_node, err);
     for (int i = 0; i < 2 && !status; i++)
         status = us_bus_add_node(sw->sources[i], "/understudy", name, &sw->source_node[i], err);
+    // before all that commands: a gate meets the switch first
+    if (!status) status = usi_lease_join(sw, def->is_standby, def->is_keeping, err);
     if (!status) status = usi_switch_open_shadow(sw, &def->shadow, err);
     us_topic_def topic = {.topic = "/understudy/authority", .type = usi_type_string, .node = sw->own_node};
     topic.qos = (us_qos){.is_reliable = true, .is_transient_local = true, .depth = 1};
@@ -709,7 +778,7 @@ us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_er
     usi_authority_init(&sw->authority, def->mode, def->on_loss, (int64_t)(1e9 * def->watchdog),
                        first_epoch());
     atomic_store(&sw->epoch, sw->authority.epoch);
-    sw->since = read_clock(CLOCK_REALTIME);
+    sw->since = usi_switch_wall_time();
     snprintf(sw->reason, sizeof sw->reason, "the switch was started");
     init_locks(sw);
     status = usi_handover_open(sw, &def->handover, err);
@@ -747,6 +816,7 @@ void us_switch_close(us_switch *sw) {
     if (!sw->is_withdrawn && sw->has_thread) usi_switch_stop_source(sw, sw->authority.control);
     sw->is_withdrawn = true;
     pthread_rwlock_unlock(&sw->gate);
+    usi_lease_close(sw);
     us_bus_close(sw->operators);
     us_bus_close(sw->sources[0]);
     us_bus_close(sw->sources[1]);
@@ -756,6 +826,9 @@ void us_switch_close(us_switch *sw) {
     usi_handover_close(sw);
     usi_release(&sw->allocator, sw->list, (size_t)sw->cap_list * sizeof *sw->list, _Alignof(us_endpoint));
     pthread_rwlock_destroy(&sw->gate);
+    pthread_cond_destroy(&sw->lease.wake);
+    pthread_cond_destroy(&sw->lease.changed);
+    pthread_mutex_destroy(&sw->lease.lock);
     pthread_cond_destroy(&sw->wake);
     pthread_cond_destroy(&sw->search_wake);
     pthread_mutex_destroy(&sw->lock);

@@ -11,7 +11,9 @@
 
 #include "switch/authority_machine.h"
 #include "switch/estimate.h"
+#include "switch/freshness.h"
 #include "switch/handover.h"
+#include "switch/lease.h"
 #include "understudy/bus.h"
 
 enum {
@@ -47,6 +49,8 @@ typedef struct usi_side {
     _Atomic(us_writer *) copies[2];  // of outputs on the operators' side, in the modes mirror and shadow
     int32_t n_foreign;               // writers of other robots' nodes on a shared topic; guarded by the gate
     uint8_t foreign[USI_MAX_FOREIGN][16];
+    int64_t stamp;                    // ns: source time of the last output; the forwarder's
+    int64_t suspect_since;            // ns of usi_switch_now: when its stamps jumped back; 0: they did not
     int32_t n_latched, next_latched;  // a ring; written by the forwarder under the gate for reading
     usi_latched latched[USI_MAX_LATCHED];
 } usi_side;
@@ -122,12 +126,14 @@ struct us_switch {
     pthread_rwlock_t gate;  // guards what follows; the switch's thread alone writes it
     usi_authority authority;
     bool is_withdrawn;
+    int64_t tenure_since;  // ns of usi_switch_now: when this switch came into office; 0: it has not yet
     int64_t since;
     char reason[160], refused[160];
     int64_t n_answer;
 
     _Atomic uint64_t epoch;  // that of the authority, to be read before the gate
     _Atomic int64_t heard[2];
+    _Atomic bool has_gate[2];
     _Atomic int64_t n_command, n_output, n_copy, n_fenced, n_unsent;
     _Atomic int32_t n_route;
     usi_route *routes;  // USI_MAX_ROUTE: they do not move
@@ -144,6 +150,7 @@ struct us_switch {
     struct usi_queued_sample *first, *last;
     size_t n_queued;  // bytes
     bool is_queue_closed;
+    usi_freshness freshness;  // the forwarder's own
 
     pthread_t thread;
     bool has_thread;
@@ -159,7 +166,8 @@ struct us_switch {
     bool is_search_due;
     pthread_cond_t search_wake;
 
-    usi_handover handover;  // has a lock of its own
+    usi_handover handover;   // has a lock of its own
+    usi_lease_client lease;  // too
 
     // Used by the switch's thread alone.
     us_writer *shadow_writer, *shadow_event_writer;
@@ -177,11 +185,14 @@ struct us_switch {
     int64_t nameless_since;  // when an endpoint was first seen whose node is not known yet; 0: there is none
     us_endpoint *list;
     int32_t cap_list;
+    int64_t command_added;  // ns of usi_switch_now: when the last topic of commands was; 0: none yet
+    int64_t gate_since[2];  // the same of the discovery of a gate
     int32_t n_unknown;
     char unknown[16][USI_NAME];  // topics of unknown type, already logged
 };
 
-int64_t usi_switch_now(void);
+int64_t usi_switch_now(void);        // ns, monotonic
+int64_t usi_switch_wall_time(void);  // ns
 // Whether the source in control is lost; on the switch's thread. A function that waits there checks it every
 // few milliseconds and gives up then: nothing may delay the watchdog.
 bool usi_switch_is_lost(us_switch *sw);
@@ -211,6 +222,17 @@ void usi_switch_stop_source(us_switch *sw, us_switch_source source);
 void usi_switch_release_routes(us_switch *sw);
 // The forwarder's thread; `context` is the switch.
 void *usi_switch_forward(void *context);
+// Of endpoints in sw->list, on the discovery's thread: "rt/k10/odom"; "/k10/driver"; writers of a topic,
+// without those of nodes that are not the robot's.
+bool usi_switch_is_below_robot(const us_switch *sw, const char *topic);
+bool usi_switch_is_robots_node(const us_switch *sw, const char *node);
+int32_t usi_switch_count_writers(const us_switch *sw, int32_t n, const char *topic);
+
+// ---- gate_discovery.c ----
+// The programs that obey the robot's commands among n endpoints in sw->list, and whether they have a gate. A
+// gate comes before the readers of commands, so that one that is not there when they are is none. That there
+// is none is believed of the robot's nodes alone: other programs may listen.
+void usi_switch_discover_gate(us_switch *sw, us_switch_source source, int32_t n);
 
 // ---- shadow_report.c ----
 us_status usi_switch_open_shadow(us_switch *sw, const us_shadow_def *def, us_error *err);

@@ -174,7 +174,7 @@ static us_status list_robots(us_view *view) {
         robot->topic = NULL;
         robot->name = usi_arena_text(&view->arena, us_proxy_robot_name(proxy, i), &is_ok);
         for (int32_t k = 0; (topic = us_proxy_command_topic(proxy, i, k, &type)) && !robot->topic; k++) {
-            if (type == usi_type_twist && strcmp(file_name(topic), "cmd_vel") == 0)
+            if (type == usi_type_twist && strncmp(file_name(topic), "cmd_vel", 7) == 0)
                 robot->topic = usi_arena_text(&view->arena, topic, &is_ok);
         }
         if (!is_ok) return US_ERR_MEMORY;

@@ -128,7 +128,11 @@ typedef struct usi_adopt {
     X(shear_y_angle)         \
     X(density)               \
     X(peak_angle)            \
-    X(peak_angle_slip) X(exit_ratio) X(unload) X(unload_depth) X(repose_angle) X(critical_angle) X(compaction)
+    X(peak_angle_slip)       \
+    X(exit_ratio)            \
+    X(unload)                \
+    X(unload_depth)          \
+    X(repose_angle) X(critical_angle) X(compaction) X(shear_radius) X(slip_sinkage) X(max_curvature)
 enum {
 #define USI_COUNT_PAIR(field, key, low, high) +1
     USI_PAIR_KEYS = 0 USI_PAIR_KEY_LIST(USI_COUNT_PAIR),

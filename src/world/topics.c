@@ -11,24 +11,26 @@
 
 #include "base/line.h"
 #include "proxy/outbox.h"
+#include "proxy/tap.h"
 #include "wire/messages.h"
 #include "world/world__inner.h"
 
 // Eight answers of at most 1.4 KiB, every byte of which may need six in JSON.
-enum { MAX_STATUS = 96 * 1024 };
+enum { MAX_STATUS = 96 * 1024, PAUSED_CLOCK_NS = 100000000 };
 
 struct usi_topics {
     us_reader *reader;
     us_writer *writer;
     usi_outbox *outbox;
-    int64_t sent_ns;  // of the wall's clock
+    int64_t sent_ns,
+        clock_ns;  // of the wall's clock: the last status, the last /clock of a world that stands
     _Atomic int64_t n_lost;
     int64_t n_lost_logged;
     char text[MAX_STATUS];
     uint8_t bytes[MAX_STATUS + 64];
 };
 
-static int64_t clock_ns(void) {
+static int64_t now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
@@ -92,7 +94,7 @@ void usi_topics_publish(us_world *w) {
     if (us_message_encode(usi_type_string, &m, t->bytes, sizeof t->bytes, &length)) return;
     usi_outbox_put(t->outbox, t->writer, t->bytes, length, 0, 0);
     usi_outbox_ring(t->outbox);
-    t->sent_ns = clock_ns();
+    t->sent_ns = now_ns();
 }
 
 bool usi_topics_send(us_world *w, us_writer *writer, const void *bytes, size_t length) {
@@ -103,7 +105,13 @@ bool usi_topics_send(us_world *w, us_writer *writer, const void *bytes, size_t l
 
 void usi_topics_poll(us_world *w) {
     usi_topics *t = w->topics;
-    if (!t || clock_ns() - t->sent_ns < 1000000000) return;
+    if (!t) return;
+    const int64_t now = now_ns();
+    if (w->request.is_paused && now - t->clock_ns >= PAUSED_CLOCK_NS) {
+        t->clock_ns = now;
+        usi_proxy_repeat_clock(w->live.proxy, w->live.sim);
+    }
+    if (now - t->sent_ns < 1000000000) return;
     int64_t n_lost = atomic_load_explicit(&t->n_lost, memory_order_relaxed);
     if (n_lost != t->n_lost_logged) {
         char text[160];

@@ -42,6 +42,12 @@ static bool init_locks(us_world *w) {
     return false;
 }
 
+// Events of the robots' gates; what somebody should do something about is a warning.
+static void log_gate(void *context, int32_t robot, us_gate_event event, const char *text) {
+    (void)robot;
+    if (text[0]) us_world_log(context, event == US_GATE_LAPSED || event == US_GATE_REFUSED, text);
+}
+
 // The texts of the definition, and the memory that commands need.
 static us_status copy_def(us_world *w, const us_world_def *def, us_error *err) {
     bool ok = true;
@@ -51,6 +57,10 @@ static us_status copy_def(us_world *w, const us_world_def *def, us_error *err) {
     w->def.parameters = usi_arena_text(&w->texts, def->parameters, &ok);
     w->def.search = usi_arena_text(&w->texts, def->search, &ok);
     w->def.proxy.motor_address = usi_arena_text(&w->texts, def->proxy.motor_address, &ok);
+    if (!w->def.proxy.on_gate) {
+        w->def.proxy.on_gate = log_gate;
+        w->def.proxy.gate_context = w;
+    }
     w->queue = usi_arena_alloc(&w->texts, USI_WORLD_QUEUE * sizeof *w->queue, _Alignof(usi_queued_command));
     w->now = usi_arena_alloc(&w->texts, sizeof *w->now, _Alignof(usi_queued_command));
     w->command = usi_arena_alloc(&w->texts, sizeof *w->command, _Alignof(usi_command));
@@ -403,10 +413,24 @@ static us_status run_scripts(us_world *w, us_error *err) {
     return status;
 }
 
+// Once: a pile that grows makes room again and again.
+static void tell_of_room(us_world *w) {
+    us_room room = us_sim_get_room(w->live.sim);
+    if (w->has_grown || room.n_growth == 0) return;
+    w->has_grown = true;
+    char line[160];
+    snprintf(line, sizeof line,
+             "tick %lld: room for %d contact points was made; with max-contact=\"%d\" in <world> it is there "
+             "from the start",
+             (long long)us_sim_get_tick(w->live.sim), (int)room.max_contact, (int)room.max_contact);
+    us_world_log(w, 0, line);
+}
+
 static us_status step_sim(us_world *w, us_error *err) {
     us_status status = run_scripts(w, err);
     if (status) return status;
     status = us_sim_step(w->live.sim, usi_hooks_step_command(w));
+    tell_of_room(w);
     if (status && err) *err = *us_sim_view_error(w->live.sim);
     return status ? status : usi_hooks_after_step(w, err);
 }

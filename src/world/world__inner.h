@@ -71,6 +71,7 @@ struct us_world {
     int32_t record_segment;
     bool may_overwrite;
     bool is_record_failed;  // it was logged
+    bool has_grown;         // it was said that more room for contacts was made
     bool is_acting;         // a command, a script or a step changes the sim, rather than a call
     bool has_jumped;        // a call has set the whole state since the last tick
 

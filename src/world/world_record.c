@@ -61,12 +61,14 @@ static us_status describe(const us_world *w, us_recorder *recorder) {
     snprintf(seed, sizeof seed, "%" PRIu64, us_spec_view_world(w->first->spec)->seed);
     snprintf(hash, sizeof hash, "%016" PRIx64, us_model_hash(w->first->model));
     // "model" is that of the scene as loaded; "edits" lead from there to the world of the state.
-    const char *const keys[] = {"version", "scene", "base", "parameters", "search", "seed", "model", "edits"};
+    const char *const keys[] = {"version",          "scene", "base",  "parameters", "search",
+                                "exclude-overlaps", "seed",  "model", "edits"};
     const char *const values[] = {us_version(),
                                   path,
                                   w->def.base ? w->def.base : "",
                                   w->def.parameters ? w->def.parameters : "",
                                   w->def.search ? w->def.search : "",
+                                  w->def.exclude_overlaps ? "true" : "",
                                   seed,
                                   hash,
                                   w->live.revision->edits};

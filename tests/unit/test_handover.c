@@ -118,7 +118,7 @@ static double pass(us_switch *sw, const usi_route *route, const void *message, i
     us_sample given = {.bytes = bytes}, limited;
     assert_int_equal(us_message_encode(route->type, message, bytes, sizeof bytes, &given.length), US_OK);
     sw->handover.ramp_time = usi_switch_now() - pause;
-    const us_sample *out = usi_handover_ramp(sw, route, &given, &limited, buf, sizeof buf);
+    const us_sample *out = usi_handover_ramp(sw, route, &given, true, &limited, buf, sizeof buf);
     if (out_is_given) *out_is_given = out == &given;
     return us_message_get_number(route->type, out->bytes, out->length, path);
 }

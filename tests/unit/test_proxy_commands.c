@@ -126,18 +126,35 @@ static void a_bad_velocity_is_refused_and_the_old_one_stays(void **state) {
     proxy_world_fini(&w);
 }
 
-static void twist_stamped_is_taken_too(void **state) {
+// A topic has one type; which one cmd_vel has is a setting.
+static void twist_stamped_has_a_topic_of_its_own(void **state) {
     (void)state;
-    proxy_world w;
-    proxy_world_k10(&w, "");
-    settle(&w);
-    us_msg_twist_stamped m = {.header.frame_id = TEXT("base"), .twist.linear.x = 0.4};
-    for (int i = 0; i < 10; i++) {
-        assert_int_equal(proxy_world_post(&w, "/k10/cmd_vel", usi_type_twist_stamped, &m), US_OK);
-        proxy_world_step(&w, 100);
+    static const struct {
+        const char *inside, *plain, *stamped;
+    } cases[] = {
+        {"", "/k10/cmd_vel", "/k10/cmd_vel_stamped"},
+        {"<network cmd-vel='TwistStamped'/>", "/k10/cmd_vel_unstamped", "/k10/cmd_vel"},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        proxy_world w;
+        proxy_world_k10(&w, cases[c].inside);
+        settle(&w);
+        us_msg_twist_stamped m = {.header.frame_id = TEXT("base"), .twist.linear.x = 0.4};
+        assert_int_not_equal(proxy_world_post(&w, cases[c].plain, usi_type_twist_stamped, &m), US_OK);
+        assert_int_not_equal(proxy_world_post(&w, cases[c].stamped, usi_type_twist, &m.twist), US_OK);
+        for (int i = 0; i < 10; i++) {
+            assert_int_equal(proxy_world_post(&w, cases[c].stamped, usi_type_twist_stamped, &m), US_OK);
+            proxy_world_step(&w, 100);
+        }
+        assert_true(fabs(joint_v(&w, "k10/front_left_drive") * 0.18 - 0.4) < 0.03);
+        m.twist.linear.x = -0.2;
+        for (int i = 0; i < 10; i++) {
+            assert_int_equal(proxy_world_post(&w, cases[c].plain, usi_type_twist, &m.twist), US_OK);
+            proxy_world_step(&w, 100);
+        }
+        assert_true(fabs(joint_v(&w, "k10/front_left_drive") * 0.18 + 0.2) < 0.03);
+        proxy_world_fini(&w);
     }
-    assert_true(fabs(joint_v(&w, "k10/front_left_drive") * 0.18 - 0.4) < 0.03);
-    proxy_world_fini(&w);
 }
 
 static const char *const arm =
@@ -351,7 +368,7 @@ int main(void) {
         cmocka_unit_test(an_arc_has_the_radius_v_over_w_and_crab_goes_sideways),
         cmocka_unit_test(silence_stops_the_robot_after_the_timeout),
         cmocka_unit_test(a_bad_velocity_is_refused_and_the_old_one_stays),
-        cmocka_unit_test(twist_stamped_is_taken_too),
+        cmocka_unit_test(twist_stamped_has_a_topic_of_its_own),
         cmocka_unit_test(a_trajectory_is_followed_to_its_end),
         cmocka_unit_test(bad_joint_commands_say_what_is_wrong),
         cmocka_unit_test(an_array_of_numbers_sets_every_drive),

@@ -36,14 +36,25 @@ static void close_bench(bench *b) {
     proxy_world_fini(&b->w);
 }
 
+// A message as it lies in the mailbox.
+static usi_motor_reason command(bench *b, usi_command_topic topic, const void *bytes, size_t length,
+                                usi_reply *reply) {
+    static union {
+        usi_mail mail;
+        uint8_t bytes[sizeof(usi_mail) + USI_MAIL_MAX];
+    } box;
+    box.mail = (usi_mail){.topic = (int32_t)topic, .length = (uint32_t)length};
+    memcpy(&box.mail + 1, bytes, length);
+    return usi_robot_command(b->r, b->w.sim, b->state, &box.mail, reply);
+}
+
 static usi_reply ask(bench *b, usi_command_topic topic, const void *request) {
     usi_reply reply;
     size_t length = 0;
     assert_int_equal(
         us_message_encode(usi_command_type((int32_t)topic), request, b->w.bytes, sizeof b->w.bytes, &length),
         US_OK);
-    usi_motor_reason reason =
-        usi_robot_command(b->r, b->w.sim, b->state, (int32_t)topic, b->w.bytes, length, &reply);
+    usi_motor_reason reason = command(b, topic, b->w.bytes, length, &reply);
     assert_true((reason == USI_MOTOR_GOOD) == reply.is_accepted);
     return reply;
 }
@@ -136,15 +147,12 @@ static void what_is_no_request_and_what_is_none_have_no_reply(void **state) {
     bench b;
     open_bench(&b);
     usi_reply reply;
-    assert_int_not_equal(
-        usi_robot_command(b.r, b.w.sim, b.state, USI_COMMAND_ASK_POSE, "\0\1\0\0abc", 7, &reply),
-        USI_MOTOR_GOOD);
+    assert_int_not_equal(command(&b, USI_COMMAND_ASK_POSE, "\0\1\0\0abc", 7, &reply), USI_MOTOR_GOOD);
     assert_int_equal(reply.service, -1);
     us_msg_twist m = {{0.1, 0, 0}, {0, 0, 0}};
     size_t length = 0;
     assert_int_equal(us_message_encode(usi_type_twist, &m, b.w.bytes, sizeof b.w.bytes, &length), US_OK);
-    assert_int_equal(usi_robot_command(b.r, b.w.sim, b.state, USI_COMMAND_TWIST, b.w.bytes, length, &reply),
-                     USI_MOTOR_GOOD);
+    assert_int_equal(command(&b, USI_COMMAND_TWIST, b.w.bytes, length, &reply), USI_MOTOR_GOOD);
     assert_int_equal(reply.service, -1);
     close_bench(&b);
 }

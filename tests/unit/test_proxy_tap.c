@@ -78,7 +78,7 @@ static void every_topic_is_a_channel_once(void **state) {
     assert_true(clock.is_out && clock.robot == -1);
     usi_channel_info twist = usi_proxy_get_channel(w.proxy, find(w.proxy, "/k10/cmd_vel", usi_type_twist));
     assert_true(!twist.is_out && !twist.is_latched && twist.robot == 0);
-    assert_true(find(w.proxy, "/k10/cmd_vel", usi_type_twist_stamped) >= 0);
+    assert_true(find(w.proxy, "/k10/cmd_vel_stamped", usi_type_twist_stamped) >= 0);
     usi_channel_info ask = usi_proxy_get_channel(w.proxy, find(w.proxy, "/k10/locomotor", NULL));
     assert_true(!ask.is_out && ask.is_request);
     // Beyond the ends there is nothing.
