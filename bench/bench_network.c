@@ -309,7 +309,7 @@ static pid_t stalled_reader(int slow_ms) {
     us_bus *bus = open_bus();
     us_reader *reader = NULL;
     us_error err = {0};
-    us_topic_def def = {ONE_TOPIC, usi_type_joint_state, {true, false, 0}, -1};
+    us_topic_def def = {ONE_TOPIC, usi_type_joint_state, {.is_reliable = true}, -1};
     if (us_bus_add_reader(bus, &def, NULL, NULL, &reader, &err)) _exit(1);
     for (int i = 0; i < 300 && us_reader_n_match(reader) == 0; i++)
         bench_nap(0.01);
@@ -386,7 +386,7 @@ static hostile_round run_hostile(int company) {
     us_bus *bus = open_bus();
     us_reader *reader = NULL;
     us_error err = {0};
-    us_topic_def def = {ONE_TOPIC, usi_type_joint_state, {true, false, 0}, -1};
+    us_topic_def def = {ONE_TOPIC, usi_type_joint_state, {.is_reliable = true}, -1};
     if (us_bus_add_reader(bus, &def, count_sample, &c, &reader, &err)) exit(1);
     pid_t bad[11];
     int n_bad = company >= 1 ? 11 : 0;

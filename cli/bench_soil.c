@@ -238,7 +238,8 @@ int cli_bench_soil(int argc, char **argv) {
         {"json", CLI_FLAG, &is_json, NULL, "one line of JSON"},
         {"scene", CLI_TEXT, &r.load.file, "FILE", "another rig"},
         {"set", CLI_LIST, &r.load.set, "NAME=VALUE",
-         "another value for a <parameter> of the rig: radius, width, weight, speed, lateral, step"},
+         "another value for a <parameter> of the rig: radius, width, weight, speed, lateral, step, dig, "
+         "grousers, lug"},
     };
     static curve curves[MAX_ANGLE];
     int32_t n = 0;

@@ -9,6 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+// s: how long a command that was stopped waits for others to acknowledge what it said last.
+static const double LINGER = 0.1;
+
 // ---- joining ----
 
 us_status cli_bus_def(us_bus_def *def, const char *enclave, char text[US_BUS_TEXT], us_error *err) {
@@ -33,11 +36,17 @@ int cli_bus_open(cli_bus *bus, bool is_hidden) {
     if (!status) status = us_bus_open(&def, &bus->bus, &err);
     if (!status) return CLI_GO_ON;
     cli_print_error(&err);
-    return status == US_ERR_VALUE || status == US_ERR_NAME || status == US_ERR_LIMIT ? CLI_BAD_INPUT
-                                                                                     : CLI_RUN_FAILED;
+    // A limit of something that was written, or of the machine.
+    const bool is_written = status == US_ERR_LIMIT && err.element[0];
+    return status == US_ERR_VALUE || status == US_ERR_NAME || is_written ? CLI_BAD_INPUT : CLI_RUN_FAILED;
+}
+
+void cli_hasten(us_bus *bus) {
+    if (bus && cli_is_stopped()) (void)us_bus_set_linger(bus, LINGER);
 }
 
 void cli_bus_close(cli_bus *bus) {
+    cli_hasten(bus->bus);
     us_bus_close(bus->bus);
     free(bus->endpoints);
     free(bus->participants);
@@ -256,11 +265,12 @@ int64_t cli_wall_ns(void) { return read_clock(CLOCK_REALTIME); }
 
 static volatile sig_atomic_t stop_requested;
 static void (*last_rites)(void);
+static struct sigaction before[NSIG];  // what each signal did before; zeros: what the system does
 
-// Ends the program as the signal would have.
+// Ends the program as the signal would have: by what was set before, which may have something to say.
 static void on_end(int number) {
     if (last_rites) last_rites();
-    signal(number, SIG_DFL);
+    sigaction(number, &before[number], NULL);
     raise(number);
 }
 
@@ -283,8 +293,16 @@ void cli_catch_stop(void (*rites)(void)) {
     sigemptyset(&ignore.sa_mask);
     sigaction(SIGXFSZ, &ignore, NULL);
     for (size_t i = 0; rites && i < sizeof ends / sizeof ends[0]; i++)
-        sigaction(ends[i], &end, NULL);
+        sigaction(ends[i], &end, &before[ends[i]]);
 }
+
+double cli_standstill(double *last) {
+    const double now = cli_clock(), gap = now - *last;
+    *last = now;
+    return gap > 1 ? gap : 0;
+}
+
+void cli_note_stop(void) { stop_requested = 1; }
 
 bool cli_is_stopped(void) { return stop_requested != 0; }
 

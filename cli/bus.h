@@ -64,7 +64,15 @@ int64_t cli_wall_ns(void);
 // called before a signal ends the program, in its handler: it may do what handlers may.
 void cli_catch_stop(void (*rites)(void));
 bool cli_is_stopped(void);
+// After a stop: whoever listens and does not answer holds the end of the bus up for a moment only.
+void cli_hasten(us_bus *bus);
+// For a handler of a command's own: counts as a stop.
+void cli_note_stop(void);
 void cli_pause(double seconds);  // a signal ends it early
+// Seconds since the last call, where they are so many that somebody must have stopped this program (SIGSTOP)
+// or left it no processor; otherwise 0. For loops that come round 20 times a second; *last is that of the
+// last call.
+double cli_standstill(double *last);
 
 // ---- a line that is rewritten ----
 

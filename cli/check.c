@@ -445,6 +445,7 @@ static void print_text(const cli_load *load, const cli_world *world, const total
     } else {
         printf("runs until stopped\n");
     }
+    cli_print_overlaps(spec, world->model);
     int32_t n_warning = cli_print_warnings(stdout, spec);
     printf("no errors, %d warning%s\n", (int)n_warning, n_warning == 1 ? "" : "s");
 }
@@ -692,6 +693,7 @@ static void print_json(const cli_load *load, const cli_world *world, const total
     json_shapes(&json, spec, n.n_shape);
     json_rest(&json, spec);
     cli_json_interfaces(&json, spec);
+    cli_json_overlaps(&json, world->model);
     cli_json_integer(&json, "n_q", sum->n.n_q);
     cli_json_integer(&json, "n_v", sum->n.n_v);
     cli_json_integer(&json, "n_row", sum->n.n_row);

@@ -85,6 +85,8 @@ bool cli_is_fancy(FILE *stream);
 void cli_print_error(const us_error *err);
 // 3 where memory ran out, otherwise 2: what a command ends with that could not take its input.
 int cli_input_code(const us_error *err);
+// 3 where memory ran out, otherwise 4: what a command ends with that could not write a file.
+int cli_output_code(const us_error *err);
 // Makes an error of a message and a remedy (may be NULL), prints it and returns `code`.
 int cli_fail(int code, const char *element, const char *remedy, const char *format, ...) US_PRINTF(4, 5);
 // A warning of the program itself, on standard error.
@@ -108,13 +110,18 @@ typedef struct cli_load {
     cli_list set;              // --set name=value
     cli_list path;             // --path DIR
     const char *base;          // --base fixed|floating; NULL: not given
+    bool exclude_overlaps;     // --exclude-overlaps
     bool is_quiet;             // --quiet of a command that has it: no bar while a large raster is read
 } cli_load;
 
-#define CLI_LOAD_OPTIONS(load)                                                                               \
-    {"set", CLI_LIST, &(load).set, "NAME=VALUE", "another value for a <parameter> of the scene"},            \
-        {"path", CLI_LIST, &(load).path, "DIR", "where package://NAME/... is looked for first"}, {           \
-        "base", CLI_TEXT, &(load).base, "fixed|floating", "how the root link of a robot file stands (fixed)" \
+#define CLI_LOAD_OPTIONS(load)                                                                    \
+    {"set", CLI_LIST, &(load).set, "NAME=VALUE", "another value for a <parameter> of the scene"}, \
+        {"path", CLI_LIST, &(load).path, "DIR", "where package://NAME/... is looked for first"},  \
+        {"base", CLI_TEXT, &(load).base, "fixed|floating",                                        \
+         "how the root link of a robot file stands (fixed)"},                                     \
+    {                                                                                             \
+        "exclude-overlaps", CLI_FLAG, &(load).exclude_overlaps, NULL,                             \
+            "links of a robot that overlap at the start never collide"                            \
     }
 
 // A file, loaded and compiled as far as a command needs it.
@@ -175,6 +182,11 @@ void cli_print_interfaces(
     const char *before);  // `before` stands before the first line; nothing where there is no robot
 void cli_json_interfaces(cli_json *json,
                          const us_spec *spec);  // "clock_rate" and "network" of the object that is open
+
+// ---- links that collide and overlap at the start (overlap.c) ----
+
+void cli_print_overlaps(const us_spec *spec, const us_model *model);  // as a scene file excludes them
+void cli_json_overlaps(cli_json *json, const us_model *model);
 
 // ---- the sub-commands ----
 

@@ -38,7 +38,7 @@ int cli_compare_recordings(const cli_compare *o, us_recording *recording) {
     us_recording *other = NULL;
     if (us_recording_open(o->other, NULL, &other, &err)) {
         cli_print_error(&err);
-        return CLI_BAD_INPUT;
+        return cli_input_code(&err);
     }
     printer p = {.options = o};
     us_compare_def def = us_compare_def_default();
@@ -52,7 +52,7 @@ int cli_compare_recordings(const cli_compare *o, us_recording *recording) {
     us_recording_close(other);
     if (status) {
         cli_print_error(&err);
-        return CLI_BAD_INPUT;
+        return cli_input_code(&err);
     }
     if (result.n_sample == 0)
         return cli_fail(CLI_BAD_INPUT, o->path, "compare recordings of the same robot over the same time",

@@ -28,7 +28,8 @@ void cli_doctor_add(cli_doctor *d, cli_weight weight, const char *where, const c
 }
 
 static const char *const weight_names[] = {"error", "warning", "note"};
-static const char *const range_names[] = {"this computer (loopback)", "the network (multicast)", "nobody"};
+static const char *const range_names[] = {"this computer", "the network (multicast)", "nobody",
+                                          "this computer (loopback)", "the network (as DDS does by itself)"};
 
 static int32_t count(const cli_doctor *d, cli_weight weight) {
     int32_t n = 0;
@@ -230,6 +231,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     cli_doctor_interfaces(d);
     cli_doctor_buffers(d);
     cli_doctor_ports(d);
+    cli_doctor_processes(d);
     examine_network(d, wait);
     if (is_json) {
         print_json(d);

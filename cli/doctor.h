@@ -55,6 +55,8 @@ void cli_doctor_environment(cli_doctor *doctor);
 void cli_doctor_interfaces(cli_doctor *doctor);
 void cli_doctor_buffers(cli_doctor *doctor);
 void cli_doctor_ports(cli_doctor *doctor);
+// Programs that have DDS inside and cannot hear us, and why (doctor_process.c).
+void cli_doctor_processes(cli_doctor *doctor);
 
 // ---- the network; after a look at it ----
 

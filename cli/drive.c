@@ -11,8 +11,8 @@
 #include "bus.h"
 
 typedef struct drive_options {
-    const char *robot, *gait;
-    double v, side, w, time, rate;  // NaN: not given
+    const char *robot, *gait, *topic;
+    double v, side, w, time, rate, strength;  // NaN: not given
     bool is_stamped, is_quiet;
 } drive_options;
 
@@ -127,7 +127,17 @@ static int name_topics(driver *d) {
     if (n > CLI_NAME_MAX - 20)
         return cli_fail(CLI_BAD_INPUT, "understudy drive", "write the robot's name, for example k10",
                         "the robot's name is too long");
-    snprintf(d->topic, sizeof d->topic, "%s%.*s/cmd_vel", n ? "/" : "", (int)n, robot);
+    const char *topic = d->options->topic        ? d->options->topic
+                        : d->options->is_stamped ? "cmd_vel_stamped"
+                                                 : last;
+    if (strlen(topic) > CLI_NAME_MAX - n - 10)
+        return cli_fail(CLI_BAD_INPUT, "understudy drive", "write a topic, for example operator/cmd_vel",
+                        "--topic is too long");
+    if (topic[0] == '/') {
+        snprintf(d->topic, sizeof d->topic, "%s", topic);
+    } else {
+        snprintf(d->topic, sizeof d->topic, "%s%.*s/%s", n ? "/" : "", (int)n, robot, topic);
+    }
     snprintf(d->odom_topic, sizeof d->odom_topic, "%s%.*s/odom", n ? "/" : "", (int)n, robot);
     snprintf(d->gait_topic, sizeof d->gait_topic, "%s%.*s/gait", n ? "/" : "", (int)n, robot);
     return CLI_GO_ON;
@@ -144,6 +154,8 @@ static int join_network(driver *d) {
     def.type = us_message_find(d->options->is_stamped ? "geometry_msgs/msg/TwistStamped"
                                                       : "geometry_msgs/msg/Twist");
     def.qos = us_qos_for_topic(d->topic, def.type);
+    def.qos.is_exclusive = !isnan(d->options->strength);
+    if (def.qos.is_exclusive) def.qos.strength = (int32_t)d->options->strength;
     us_status status = us_bus_add_writer(d->bus.bus, &def, &d->writer, &err);
     us_topic_def odom = {.topic = d->odom_topic, .type = d->odom_type, .qos = {.depth = 1}, .node = node};
     if (!status) status = us_bus_add_reader(d->bus.bus, &odom, NULL, NULL, &d->odom, &err);
@@ -337,9 +349,17 @@ static void drive(driver *d, bool is_keyboard) {
     double period = 1 / d->options->rate, begin = cli_clock(), next = begin,
            until = isnan(d->options->time) ? INFINITY : begin + d->options->time;
     bool is_live = is_keyboard || (!d->options->is_quiet && cli_is_terminal(stderr));
+    double last = begin;
     while (!cli_is_stopped() && cli_clock() < until) {
         on_odometry(d);
-        if (suspend_requested) suspend(d);
+        const double gap = cli_standstill(&last);
+        if (gap > 0)
+            cli_warn("let nothing stop this program while it drives",
+                     "stood still for %.1f s: the robot had no commands meanwhile", gap);
+        if (suspend_requested) {
+            suspend(d);
+            last = cli_clock();
+        }
         double now = cli_clock();
         if (now >= next) {
             send_command(d);
@@ -370,7 +390,7 @@ static void stop(driver *d) {
     for (int i = 0; i < 3; i++) {
         send_command(d);
         on_odometry(d);
-        cli_pause(0.05);
+        cli_pause(0.02);
     }
     on_odometry(d);
 }
@@ -392,6 +412,9 @@ static int check_options(const drive_options *o) {
     if (o->gait && strlen(o->gait) > 120)
         return cli_fail(CLI_BAD_INPUT, element, "write tripod, wave, or \"wave JOINT\"",
                         "--gait is too long");
+    if (!isnan(o->strength) && !(o->strength >= 0 && o->strength <= 1e9))
+        return cli_fail(CLI_BAD_INPUT, element, "write --strength N from 0 to 1000000000",
+                        "--strength is out of range");
     if (o->rate <= 0 || o->rate > 1000)
         return cli_fail(CLI_BAD_INPUT, element, "write --rate HZ above 0 and at most 1000",
                         "--rate is out of range");
@@ -399,7 +422,7 @@ static int check_options(const drive_options *o) {
 }
 
 static int run(const cli_command *command, int argc, char **argv) {
-    drive_options o = {.v = NAN, .side = NAN, .w = NAN, .time = NAN, .rate = 10};
+    drive_options o = {.v = NAN, .side = NAN, .w = NAN, .time = NAN, .rate = 10, .strength = NAN};
     const cli_option table[] = {
         {"v", CLI_NUMBER, &o.v, "M/S", "forward speed; without --v, --side and --w: the keyboard"},
         {"side", CLI_NUMBER, &o.side, "M/S", "speed to the left, for robots that can"},
@@ -408,7 +431,11 @@ static int run(const cli_command *command, int argc, char **argv) {
         {"gait", CLI_TEXT, &o.gait, "GAIT",
          "how a walker walks from now on: tripod, wave, or wave and joints of legs to leave out"},
         {"rate", CLI_NUMBER, &o.rate, "HZ", "how often the command is sent (10)"},
-        {"stamped", CLI_FLAG, &o.is_stamped, NULL, "send TwistStamped instead of Twist"},
+        {"topic", CLI_TEXT, &o.topic, "NAME",
+         "the topic of velocities, of a source with a priority of its own (cmd_vel)"},
+        {"strength", CLI_NUMBER, &o.strength, "N",
+         "write with exclusive ownership and this strength, to a robot that asks for it"},
+        {"stamped", CLI_FLAG, &o.is_stamped, NULL, "send TwistStamped, on cmd_vel_stamped"},
         {"quiet", CLI_FLAG, &o.is_quiet, NULL, "no status line and no summary"},
     };
     int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &o.robot);

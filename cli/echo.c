@@ -271,7 +271,7 @@ static int show(echo *e, size_t length, const us_sample *sample) {
     if (!e->options->is_csv) puts("---");
     e->n_shown++;
     // Somebody may look on, or a program may wait for it.
-    return fflush(stdout) == 0 ? CLI_GO_ON : CLI_CANNOT_WRITE;
+    return fflush(stdout) == 0 || cli_is_stopped() ? CLI_GO_ON : CLI_CANNOT_WRITE;
 }
 
 // ---- listening ----

@@ -13,6 +13,15 @@ static bool is_perfect(const us_link_model *l) {
     return l->delay == 0 && l->jitter == 0 && l->loss == 0 && l->bandwidth == 0 && l->n_outage == 0;
 }
 
+static void print_sources(const us_network_def *d) {
+    for (int32_t i = 0; i < d->n_source; i++) {
+        const us_command_source *c = &d->sources[i];
+        printf("    commands of %s%s%s: priority %d, held for %.6g s%s\n", c->name, c->topic ? " on " : "",
+               c->topic ? c->topic : "", (int)c->priority, c->hold,
+               c->is_exclusive ? ", exclusive ownership" : "");
+    }
+}
+
 static void print_link(const char *name, const us_link_model *l) {
     if (is_perfect(l)) return;
     printf("    %s: delay %.6g s, jitter %.6g s, loss %.6g", name, l->delay, l->jitter, l->loss);
@@ -105,6 +114,7 @@ void cli_print_interfaces(const us_spec *spec, const char *before) {
         }
         print_topics(d);
         print_sensors(spec, d);
+        print_sources(d);
         if (d->has_services)
             printf("    answers requests to its services, of programs on rmw_cyclonedds_cpp\n");
         print_link("uplink", &d->uplink);
@@ -214,6 +224,21 @@ static void json_sensors(cli_json *json, const us_spec *spec, const us_network_d
     cli_json_end(json);
 }
 
+static void json_sources(cli_json *json, const us_network_def *d) {
+    cli_json_begin(json, "sources", '[');
+    for (int32_t i = 0; i < d->n_source; i++) {
+        const us_command_source *c = &d->sources[i];
+        cli_json_begin_short(json, NULL, '{');
+        cli_json_text(json, "name", c->name);
+        if (c->topic) cli_json_text(json, "topic", c->topic);
+        cli_json_number(json, "priority", c->priority);
+        cli_json_number(json, "hold", c->hold);
+        cli_json_bool(json, "exclusive", c->is_exclusive);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
 void cli_json_interfaces(cli_json *json, const us_spec *spec) {
     cli_json_number(json, "clock_rate", us_spec_get_clock_rate(spec));
     cli_json_begin(json, "network", '[');
@@ -231,6 +256,7 @@ void cli_json_interfaces(cli_json *json, const us_spec *spec) {
         cli_json_bool(json, "services", d->has_services);
         json_topics(json, d);
         json_sensors(json, spec, d);
+        json_sources(json, d);
         json_link(json, "uplink", &d->uplink);
         json_link(json, "downlink", &d->downlink);
         json_timing(json, &d->timing);

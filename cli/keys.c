@@ -55,9 +55,15 @@ static void add_list(topic_list *list, const cli_list *from) {
 
 // What a robot of a scene says and what it hears. Its commands are those of docs/network.md.
 static void add_robot(const us_network_def *d, topic_list *said, topic_list *heard) {
-    static const char *const commands[] = {
-        "cmd_vel",           "joint_trajectory",       "joint_commands",    "motor_group/command",
-        "locomotor/command", "pose_estimator/command", "navigator/command", "gait"};
+    const char *const commands[] = {"cmd_vel",
+                                    "joint_trajectory",
+                                    "joint_commands",
+                                    "motor_group/command",
+                                    "locomotor/command",
+                                    "pose_estimator/command",
+                                    "navigator/command",
+                                    "gait",
+                                    d->is_stamped ? "cmd_vel_unstamped" : "cmd_vel_stamped"};
     const char *slash = d->namespace_[0] ? "/" : "";
     char below[TOPIC_LENGTH];
     snprintf(below, sizeof below, "%s%.200s", slash, d->namespace_);
@@ -68,6 +74,12 @@ static void add_robot(const us_network_def *d, topic_list *said, topic_list *hea
     }
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         add_topic(heard, below, "/", commands[i]);
+    for (int32_t i = 0; i < d->n_source; i++) {
+        const char *name = d->sources[i].topic;
+        if (!name) continue;
+        const bool is_absolute = name[0] == '/';
+        add_topic(heard, is_absolute ? "" : below, is_absolute ? "" : "/", name);
+    }
     if (!d->has_services) return;
     add_topic(said, "rr", below, "/*Reply");
     add_topic(heard, "rq", below, "/*Request");
@@ -107,7 +119,7 @@ static int add_scene(const keys_options *o, topic_list *publish, topic_list *sub
 // ---- create, add, list ----
 
 static int code_of(us_status status) {
-    return status == US_ERR_IO || status == US_ERR_MEMORY ? CLI_CANNOT_WRITE : CLI_BAD_INPUT;
+    return status == US_ERR_IO ? CLI_CANNOT_WRITE : status == US_ERR_MEMORY ? CLI_RUN_FAILED : CLI_BAD_INPUT;
 }
 
 static int create(const char *path, const keys_options *o) {

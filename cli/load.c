@@ -38,6 +38,7 @@ int cli_load_spec(const cli_load *load, us_base fallback, cli_world *world) {
     memset(world, 0, sizeof *world);
     us_load_def def = us_load_def_default();
     def.base = fallback;
+    def.exclude_overlaps = load->exclude_overlaps;
     if (load->base) {
         if (strcmp(load->base, "fixed") == 0) {
             def.base = US_BASE_FIXED;

@@ -1,9 +1,10 @@
 // understudy: finds the sub-command and hands over.
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "bus.h"
 
 static const cli_command *const commands[] = {
     &cli_command_run,     &cli_command_check,  &cli_command_info,   &cli_command_eval,   &cli_command_bench,
@@ -104,6 +105,29 @@ static void on_abort(int number) {
     _exit(n < 0 ? CLI_CANNOT_WRITE : CLI_RUN_FAILED);
 }
 
+// A bad address: a fault of ours, or of a library that went on without the memory that it asked for. It is
+// said, and the program ends by the signal, as whoever looks for the reason needs it.
+static void on_bad_address(int number) {
+    static const char text[] =
+        "error: understudy: the program used a bad address and ends\n"
+        "  remedy: where memory is short, free some or raise its limit (ulimit -v); otherwise this is a "
+        "fault of the program: please report it\n";
+    const ssize_t n = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)n;
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+// ms that a stopped command waits for a reader of its output, such as a pager that is not looked at.
+enum { LAST_WORDS = 50 };
+
+// True when what is still to be printed would find nobody. A full pipe takes nothing until somebody reads,
+// and one that takes anything takes as much as the buffer of standard output holds.
+static bool is_output_stuck(void) {
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return cli_is_stopped() && poll(&out, 1, LAST_WORDS) == 0;
+}
+
 int main(int argc, char **argv) {
     if (!is_processor_good()) {
         // Plain stdio: the library itself may hold instructions that this processor lacks.
@@ -114,9 +138,17 @@ int main(int argc, char **argv) {
         return CLI_BAD_INPUT;
     }
     signal(SIGABRT, on_abort);
+    // A sanitizer has its own handler, which says more.
+    struct sigaction before = {0};
+    if (sigaction(SIGSEGV, NULL, &before) == 0 && before.sa_handler == SIG_DFL) {
+        signal(SIGSEGV, on_bad_address);
+        signal(SIGBUS, on_bad_address);
+    }
     int code = dispatch(argc, argv);
+    if (is_output_stuck()) _exit(code);
     // What was printed may still sit in a buffer: a full disk must not pass for success.
-    if (fflush(stdout) != 0 || ferror(stdout)) {
+    // Ctrl-C may have cut off a line that was waiting for its reader: that is no error.
+    if (fflush(stdout) != 0 || (ferror(stdout) && !cli_is_stopped())) {
         cli_fail(CLI_CANNOT_WRITE, "standard output", "free space on the disk, or send the output elsewhere",
                  "cannot write");
         if (code == CLI_OK) code = CLI_CANNOT_WRITE;

@@ -35,6 +35,10 @@ int cli_input_code(const us_error *err) {
     return err->code == US_ERR_MEMORY ? CLI_RUN_FAILED : CLI_BAD_INPUT;
 }
 
+int cli_output_code(const us_error *err) {
+    return err->code == US_ERR_MEMORY ? CLI_RUN_FAILED : CLI_CANNOT_WRITE;
+}
+
 void cli_print_error(const us_error *err) {
     us_error with = *err;
     if (err->code == US_ERR_MEMORY && !err->remedy[0]) {

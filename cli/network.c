@@ -34,6 +34,7 @@ int cli_network_create(cli_network *network, us_spec *spec, const cli_load *load
     if (max_object >= 0) def.max_object = max_object;
     def.scene = load->file;
     def.base = load->base;
+    def.exclude_overlaps = load->exclude_overlaps;
     def.parameters = parameters;
     def.search = search;
     def.log = show_log;
@@ -79,7 +80,7 @@ int cli_network_record(cli_network *network, const char *path) {
     us_error err = {0};
     if (!us_world_record(network->world, path, &err)) return CLI_GO_ON;
     cli_print_error(&err);
-    return CLI_CANNOT_WRITE;
+    return cli_output_code(&err);
 }
 
 int cli_network_serve(cli_network *network, const us_view_def *def, FILE *out) {
@@ -102,8 +103,9 @@ int cli_network_close(cli_network *network) {
     network->is_live = false;
     if (network->world && us_world_record(network->world, NULL, &err)) {
         cli_print_error(&err);
-        code = CLI_CANNOT_WRITE;
+        code = cli_output_code(&err);
     }
+    cli_hasten(network->bus);
     us_view_destroy(network->view);
     us_split_destroy(network->split);
     us_world_destroy(network->world);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "run.h"
 
 // Colours that people who see no red or no green tell apart, and dashes for print without colour.
 static const struct {
@@ -219,14 +220,17 @@ int cli_plot(const char *path, const char *title, const cli_panel *panel, int32_
     int code = cli_plot_check(path);
     if (code != CLI_GO_ON) return code;
     bool is_bad;
+    int reason = 0;
     if (ends_with(path, ".svg")) {
-        FILE *out = fopen(path, "w");
-        if (!out)
-            return cli_fail(CLI_CANNOT_WRITE, path, "check the directory and the permissions",
-                            "cannot be written: %s", strerror(errno));
-        write_svg(out, title, panel, n_panel);
-        is_bad = ferror(out) != 0;
-        if (fclose(out) != 0) is_bad = true;
+        char *text = NULL;
+        size_t length = 0;
+        FILE *out = open_memstream(&text, &length);
+        if (out) write_svg(out, title, panel, n_panel);
+        is_bad = !out || ferror(out) != 0;
+        if (out && fclose(out) != 0) is_bad = true;
+        is_bad = is_bad || !cli_write_file(path, text, length);
+        reason = errno;
+        free(text);
     } else {
         // NOLINTNEXTLINE(cert-env33-c): a constant command.
         FILE *pipe = popen("gnuplot", "w");
@@ -238,6 +242,6 @@ int cli_plot(const char *path, const char *title, const cli_panel *panel, int32_
         if (pclose(pipe) != 0) is_bad = true;
     }
     return is_bad ? cli_fail(CLI_CANNOT_WRITE, path, "check the directory, the permissions and the space",
-                             "cannot be written")
+                             "cannot be written: %s", reason ? strerror(reason) : "gnuplot could not")
                   : CLI_GO_ON;
 }

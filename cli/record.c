@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "run.h"
@@ -23,12 +24,36 @@ static bool write_all(int file, const char *bytes, size_t length) {
     return true;
 }
 
-bool cli_write_file(const char *path, const void *bytes, size_t length) {
+static bool write_file_at(const char *path, const void *bytes, size_t length) {
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file < 0) return false;
     bool is_written = write_all(file, bytes, length);
     int reason = errno;
-    if (close(file) != 0 && is_written) return false;
+    if (close(file) != 0 && errno != EINTR && is_written) return false;
+    errno = reason;
+    return is_written;
+}
+
+bool cli_write_file(const char *path, const void *bytes, size_t length) {
+    // A link stays one: what it points at is replaced. Pipes and devices cannot be.
+    char *real = realpath(path, NULL);
+    const char *to = real ? real : path;
+    struct stat about;
+    bool is_plain = stat(to, &about) != 0 || S_ISREG(about.st_mode), is_written = false;
+    const size_t room = strlen(to) + sizeof ".part";
+    char *part = cli_allocate(room, 1);
+    snprintf(part, room, "%s.part", to);
+    if (!is_plain) {
+        is_written = write_file_at(to, bytes, length);
+    } else {
+        is_written = write_file_at(part, bytes, length) && rename(part, to) == 0;
+        int reason = errno;
+        if (!is_written) unlink(part);
+        errno = reason;
+    }
+    int reason = errno;
+    free(part);
+    free(real);
     errno = reason;
     return is_written;
 }
@@ -138,7 +163,8 @@ static void add_joints(cli_recorder *recorder, const us_sim *sim, bool is_veloci
 // ---- a recorder's life ----
 
 static int fail_write(const cli_recorder *recorder, int reason) {
-    return cli_fail(CLI_CANNOT_WRITE, recorder->path,
+    const char *name = strcmp(recorder->path, "-") == 0 ? "standard output" : recorder->path;
+    return cli_fail(CLI_CANNOT_WRITE, name,
                     reason == ENOSPC ? "free space on the disk, or record less often (--every, --csv-rate)"
                                      : "name a file that can be written",
                     "cannot be written: %s; it ends after %lld rows or earlier", strerror(reason),

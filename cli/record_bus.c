@@ -100,7 +100,7 @@ static int add_track(tape *t, const us_endpoint *e) {
     k->channel = us_recorder_add_channel(t->recorder, topic, k->known, &err);
     if (k->channel < 0) {
         cli_print_error(&err);
-        return CLI_CANNOT_WRITE;
+        return cli_output_code(&err);
     }
     t->n_track++;
     return start_reader(t, k);
@@ -146,7 +146,7 @@ static int open_recorder(tape *t) {
     }
     if (!status) return CLI_GO_ON;
     cli_print_error(&err);
-    return CLI_CANNOT_WRITE;
+    return cli_output_code(&err);
 }
 
 static int record(tape *t) {
@@ -154,8 +154,14 @@ static int record(tape *t) {
            looked = -INFINITY;
     bool is_live = !t->options->is_quiet && cli_is_terminal(stderr);
     int code = CLI_GO_ON;
+    double last = begin;
     while (code == CLI_GO_ON && !cli_is_stopped() && cli_clock() < until) {
         double now = cli_clock();
+        const double gap = cli_standstill(&last);
+        if (gap > 0)
+            cli_warn("let nothing stop this program while it records",
+                     "stood still for %.1f s: messages of that time may be missing in %s", gap,
+                     t->options->path);
         if (now - looked >= 0.1) {
             looked = now;
             code = follow(t);
@@ -186,7 +192,7 @@ static int finish(tape *t, int code, double seconds) {
         us_error err = {0};
         if (us_recorder_close(t->recorder, &err)) {
             cli_print_error(&err);
-            code = CLI_CANNOT_WRITE;
+            code = cli_output_code(&err);
         } else if (code == CLI_GO_ON && !t->options->is_quiet) {
             printf("wrote %s: %" PRId64 " messages of %d topics in %.1f s", t->options->path, n_message,
                    (int)t->n_track, seconds);

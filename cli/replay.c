@@ -148,7 +148,7 @@ static int play(player *p, double rate) {
         if (us_timeline_next(&timeline, (int64_t)(1e9 * now), &step, &err)) {
             // What stands before the damage was played.
             cli_print_error(&err);
-            code = CLI_BAD_INPUT;
+            code = cli_input_code(&err);
             break;
         }
         if (step.what == US_TIMELINE_END) break;
@@ -179,6 +179,7 @@ static int replay(const replay_options *o, us_recording *recording) {
     double rate = 1;
     int code = parse_rate(o->rate, &rate);
     if (code != CLI_GO_ON) return code;
+    cli_catch_stop(NULL);
     player p = {.options = o, .recording = recording, .info = us_recording_get_info(recording)};
     int32_t node = -1;
     code = cli_bus_open(&p.bus, false);
@@ -189,7 +190,8 @@ static int replay(const replay_options *o, us_recording *recording) {
         double begin = cli_clock();
         code = play(&p, rate);
         double seconds = cli_clock() - begin;
-        cli_pause(0.2);  // what a listener missed is sent to it again, as long as the writers are there
+        // What a listener missed is sent to it again, as long as the writers are there.
+        if (!cli_is_stopped()) cli_pause(0.2);
         if (!o->is_quiet) {
             printf("played %" PRId64 " messages of %d topics in %.2f s", p.n_sent, (int)p.n_writer, seconds);
             if (p.n_dropped > 0) printf("; %" PRId64 " dropped", p.n_dropped);
@@ -393,7 +395,12 @@ static int verify(const replay_options *o, us_recording *recording) {
     char *parameters = strdup(metadata(recording, "parameters")),
          *search = o->is_trusted ? strdup(metadata(recording, "search")) : NULL, name[4096];
     const char *base = metadata(recording, "base");
-    cli_load load = {.base = o->load.base ? o->load.base : base[0] ? base : NULL, .is_quiet = o->is_quiet};
+    cli_load load = {.base = o->load.base ? o->load.base
+                             : base[0]    ? base
+                                          : NULL,
+                     .exclude_overlaps =
+                         o->load.exclude_overlaps || metadata(recording, "exclude-overlaps")[0],
+                     .is_quiet = o->is_quiet};
     merge(&o->load.set, parameters, true, &load.set);
     merge(&o->load.path, search, false, &load.path);
     int code = choose_scene(o, recording, &load, name, sizeof name);
@@ -447,9 +454,9 @@ static int run(const cli_command *command, int argc, char **argv) {
     us_recording *recording = NULL;
     if (us_recording_open(o.path, NULL, &recording, &err)) {
         cli_print_error(&err);
-        return CLI_BAD_INPUT;
+        return cli_input_code(&err);
     }
-    cli_catch_stop(NULL);
+    // Proofs and comparisons leave nothing behind: there Ctrl-C ends the program as it does any other.
     if (!us_recording_get_info(recording).is_complete)
         cli_warn(NULL, "%s has no end: whoever wrote it was stopped; what is there is used", o.path);
     if (o.compare) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bus.h"
 #include "network.h"
 #include "run.h"
 
@@ -34,6 +35,7 @@ static void on_stop(int number, siginfo_t *info, void *context) {
     (void)context;
     stop_sender = info->si_code <= 0 ? (sig_atomic_t)info->si_pid : 0;
     stop_requested = number;
+    cli_note_stop();
 }
 
 // The first Ctrl-C (or TERM) asks for a clean end, the second one ends at once.
@@ -160,8 +162,8 @@ static int save_ground(const us_sim *sim, const us_spec *spec, const run_options
     us_status status = us_sim_write_deformable(sim, 0, ground, options->ground_zone ? zone : NULL,
                                                options->save_ground, written, &err);
     if (status)
-        return cli_fail(CLI_RUN_FAILED, options->save_ground, err.remedy, "%s",
-                        err.message[0] ? err.message : us_status_text(status));
+        return cli_fail(status == US_ERR_IO ? CLI_CANNOT_WRITE : CLI_RUN_FAILED, options->save_ground,
+                        err.remedy, "%s", err.message[0] ? err.message : us_status_text(status));
     if (!options->is_quiet)
         fprintf(out, "ground from x %g m, y %g m to x %g m, y %g m, columns of %g m: %s\n", written[0],
                 written[1], written[2], written[3], us_sim_get_deformable(sim, 0).spacing,

@@ -110,6 +110,23 @@ void cli_status_clear(const cli_status *status) {
     if (status->is_live) fputs("\r\033[K", stderr);
 }
 
+// Islands of contacts that needed more than their own method.
+static void append_fallbacks(line *text, us_solver_counts n) {
+    const struct {
+        int64_t n;
+        const char *how;
+    } by[] = {{n.n_hardened, "hardened step by step"},
+              {n.n_shortened, "not solved, and held from gaining energy"},
+              {n.n_swept, "swept in place of solved directly"},
+              {n.n_compliant, "not rigid but compliant"}};
+    const char *lead = "; islands of contacts: ";
+    for (size_t i = 0; i < sizeof by / sizeof *by; i++) {
+        if (by[i].n == 0) continue;
+        append(text, "%s%lld of %lld %s", lead, (long long)by[i].n, (long long)n.n_island, by[i].how);
+        lead = ", ";
+    }
+}
+
 void cli_status_summary(const cli_status *status, us_sim *sim, const us_pace *pace, FILE *out) {
     double wall = 1e-9 * (double)(us_clock_ns() - status->start_ns);
     int64_t n = pace->n_done;
@@ -134,5 +151,6 @@ void cli_status_summary(const cli_status *status, us_sim *sim, const us_pace *pa
     if (n_wait > 0)
         append(&text, "; %lld step%s waited for ground to be read", (long long)n_wait,
                n_wait == 1 ? "" : "s");
+    append_fallbacks(&text, us_sim_get_solver_counts(sim));
     fprintf(out, "%s\n", text.text);
 }

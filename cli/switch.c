@@ -28,6 +28,7 @@ typedef struct switch_options {
     double position, yaw, joint, speed, ramp, ramp_turn;  // of hand-overs; angles in degrees
     cli_list tolerance, rules;
     bool is_status, is_json, is_match, is_anyway, is_plain, is_resync, is_watch, is_secret;
+    bool is_standby, is_keeping;
 } switch_options;
 
 // ---- running it ----
@@ -107,6 +108,8 @@ static int make_def(const char *robot, const switch_options *o, switch_texts *te
     def.rules = o->rules.item;
     def.n_rule = o->rules.n;
     def.is_secret = o->is_secret;
+    def.is_standby = o->is_standby;
+    def.is_keeping = o->is_keeping;
     set_handover(&def.handover, robot, o, texts->evidence, sizeof texts->evidence);
 
     // what is named
@@ -371,6 +374,9 @@ static int parse_options(const cli_command *command, int argc, char **argv, swit
          "a training script: lines TIME MODE, TIME WORLD COMMAND, between TIME TIME MODE"},
         {"seed", CLI_INTEGER, &o->seed, "N", "of what is random in the script (1)"},
         {"secret", CLI_FLAG, &o->is_secret, NULL, "do not publish who is in control"},
+        {"standby", CLI_FLAG, &o->is_standby, NULL,
+         "wait until no other switch of the robot holds its leases, instead of asking it to give way"},
+        {"keep", CLI_FLAG, &o->is_keeping, NULL, "do not give way to another switch that asks to take over"},
         {"heartbeat", CLI_TEXT, &o->heartbeat, "TOPIC",
          "the output that shows that a source lives (any of the robot's)"},
         {"tolerance", CLI_LIST, &o->tolerance, "NAME=VALUE",

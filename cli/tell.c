@@ -185,7 +185,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (code == CLI_GO_ON && !wait_for_simulation(&t, 3))
         code =
             cli_is_stopped()
-                ? CLI_OK
+                ? cli_fail(CLI_RUN_FAILED, element, NULL, "stopped before the command was sent")
                 : cli_fail(
                       CLI_RUN_FAILED, element,
                       "start one with a robot in it: understudy run SCENE; both need the same ROS_DOMAIN_ID",
@@ -203,7 +203,9 @@ static int run(const cli_command *command, int argc, char **argv) {
     }
     if (code == CLI_GO_ON) code = wait_for_answer(&t, 2);
     if (code == CLI_GO_ON)
-        code = cli_is_stopped() ? CLI_OK
+        code = cli_is_stopped() ? cli_fail(CLI_RUN_FAILED, element,
+                                           "look whether it was done: understudy echo /understudy/status",
+                                           "stopped before an answer came")
                                 : cli_fail(CLI_RUN_FAILED, element,
                                            "look whether it still runs: understudy echo /understudy/status",
                                            "no answer came within 2 s");

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bus.h"
 #include "terrain.h"
@@ -287,11 +288,16 @@ static int make(settings *s) {
     us_error err = {0};
     us_random_site_info info;
     double start = seconds_now();
+    const bool was_there = access(s->out, F_OK) == 0;
     us_status status = us_site_make_random(def, s->out, &info, &err);
     if (is_live) cli_line_clear();
     if (status != US_OK) {
         cli_print_error(&err);
-        return status == US_ERR_MEMORY ? CLI_RUN_FAILED : CLI_BAD_INPUT;
+        // All that it needs to read was read before: a directory that is in use, or a disk that fails.
+        const bool is_taken = was_there && strcmp(err.file, s->out) == 0;
+        return status == US_ERR_MEMORY            ? CLI_RUN_FAILED
+               : status == US_ERR_IO && !is_taken ? CLI_CANNOT_WRITE
+                                                  : CLI_BAD_INPUT;
     }
     if (info.layer[0].field.clipped > 1e-3)
         cli_warn("take a named covariance, or a table that falls off more slowly near 0",

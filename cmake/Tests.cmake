@@ -15,6 +15,18 @@ else()
   add_library(us_test_support ALIAS us_test_common)
 endif()
 
+# Every tests/preload/*.c is a module that a test puts into LD_PRELOAD of the programs it starts: plain C, without instrumentation.
+file(GLOB us_preloads CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/preload/*.c)
+set(us_preload_targets)
+foreach(source ${us_preloads})
+  get_filename_component(name ${source} NAME_WE)
+  add_library(preload_${name} MODULE ${source})
+  set_target_properties(preload_${name} PROPERTIES OUTPUT_NAME ${name} PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/preload)
+  target_compile_definitions(preload_${name} PRIVATE _GNU_SOURCE)
+  target_compile_options(preload_${name} PRIVATE -Wall -Wextra ${us_werror})
+  list(APPEND us_preload_targets preload_${name})
+endforeach()
+
 function(us_add_test directory source)
   get_filename_component(name ${source} NAME_WE)
   set(target ${directory}_${name})
@@ -25,7 +37,7 @@ function(us_add_test directory source)
   if(directory STREQUAL "peers")
     target_link_libraries(${target} PRIVATE us_mujoco)
   endif()
-  add_dependencies(${target} understudy_program)
+  add_dependencies(${target} understudy_program ${us_preload_targets})
   # Each test runs in a directory of its own: what it writes meets nobody.
   file(MAKE_DIRECTORY ${scratch})
   add_test(NAME ${directory}/${name} COMMAND ${target} WORKING_DIRECTORY ${scratch})
@@ -98,7 +110,7 @@ if(US_PAGE AND US_NODE AND US_CHROMIUM AND NOT US_SANITIZE)
 endif()
 
 # Fuzz targets with the sanitizers: each runs its committed seeds and changed ones for two seconds, a minute with US_LONG_TESTS
-# (fuzz/standalone.c). `./dev fuzz` runs the same targets with libFuzzer.
+# (fuzz/standalone.c). `./dev test` runs them for a minute each beside the other tests, `./dev fuzz` with libFuzzer.
 if(US_SANITIZE)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/fuzz/fuzz_*.c)
   foreach(source ${sources})

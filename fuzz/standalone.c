@@ -1,22 +1,27 @@
 // Runs a fuzz target without libFuzzer, where the library is built with sanitizers for the tests: first every
-// seed of the committed corpus, then changed ones, always the same in the same order, for some seconds.
+// seed of the committed corpus, then changed ones, for some seconds of the processor.
 //
-//     fuzz_run_NAME CORPUS [SECONDS]      default 2 s; with US_LONG_TESTS in the environment 60 s
+//     fuzz_run_NAME CORPUS [SECONDS [BEGIN]]      default 2 s, 0; with US_LONG_TESTS in the environment 60 s
+//
+// Which changed ones follows from BEGIN alone: the same number gives the same in the same order. An input
+// that takes more than 10 s is a finding, as one is that a sanitizer reports; it is kept in a file.
 //
 // libFuzzer, which looks for new paths, is behind ./dev fuzz.
 #include <dirent.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
-enum { MAX_SEED = 512, MAX_LENGTH = 1 << 18 };
+enum { MAX_SEED = 512, MAX_LENGTH = 1 << 18, MAX_SECONDS = 10 };
 
 typedef struct seed {
     uint8_t *bytes;
@@ -38,6 +43,21 @@ static void keep_input(void) {
     fclose(file);
 }
 
+// The program ends here, so that what a handler may not call does no harm.
+static void take_too_long(int number) {
+    (void)number;
+    fprintf(stderr, "FINDING: an input takes more than %d s\n", MAX_SECONDS);
+    keep_input();
+    _exit(1);
+}
+
+// Seconds of the processor that this program has had.
+static double processor_time(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static void run(const uint8_t *bytes, size_t length) {
     // As long as it is, so that a byte too far is seen.
     uint8_t *copy = malloc(length ? length : 1);
@@ -45,6 +65,8 @@ static void run(const uint8_t *bytes, size_t length) {
     memcpy(copy, bytes, length);
     current = copy;
     n_current = length;
+    const struct itimerval limit = {.it_value = {.tv_sec = MAX_SECONDS}};
+    setitimer(ITIMER_PROF, &limit, NULL);
     LLVMFuzzerTestOneInput(copy, length);
     free(copy);
 }
@@ -121,11 +143,13 @@ static size_t change(uint8_t *bytes, size_t length) {
 
 int main(int argc, char **argv) {
     if (argc < 2) {
-        fprintf(stderr, "usage: %s CORPUS [SECONDS]\n", argv[0]);
+        fprintf(stderr, "usage: %s CORPUS [SECONDS [BEGIN]]\n", argv[0]);
         return 2;
     }
     if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(keep_input);
+    signal(SIGPROF, take_too_long);
     const double seconds = argc > 2 ? strtod(argv[2], NULL) : getenv("US_LONG_TESTS") ? 60 : 2;
+    const uint64_t begin = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
     read_corpus(argv[1]);
     if (n_seed == 0) {
         fprintf(stderr, "%s has no seeds\n", argv[1]);
@@ -134,11 +158,10 @@ int main(int argc, char **argv) {
     for (int i = 0; i < n_seed; i++)
         run(seeds[i].bytes, seeds[i].length);
     static uint8_t bytes[MAX_LENGTH];
-    struct timespec begun, now;
-    clock_gettime(CLOCK_MONOTONIC, &begun);
+    const double until = processor_time() + seconds;
     uint64_t n = 0;
     do {
-        random_state = n + 1;
+        random_state = n + 1 + begin * UINT64_C(0x9e3779b97f4a7c15);
         const seed *from = &seeds[n % (uint64_t)n_seed];
         size_t length = from->length;
         memcpy(bytes, from->bytes, length);
@@ -146,9 +169,9 @@ int main(int argc, char **argv) {
             length = change(bytes, length);
         run(bytes, length);
         n++;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    } while ((double)(now.tv_sec - begun.tv_sec) + 1e-9 * (double)(now.tv_nsec - begun.tv_nsec) < seconds);
-    printf("%d seeds, %llu changed ones\n", n_seed, (unsigned long long)n);
+    } while (processor_time() < until);
+    printf("%d seeds, %llu changed ones from %llu on, %.0f s of the processor\n", n_seed,
+           (unsigned long long)n, (unsigned long long)begin, processor_time());
     for (int i = 0; i < n_seed; i++)
         free(seeds[i].bytes);
     return 0;

@@ -303,6 +303,32 @@ static void look(body *b) {
     memcpy(b->accelerometer, d->sensordata + 7, sizeof b->accelerometer);
 }
 
+static void put_prefix(xmlNode *node, const char *attribute, const char *namespace_) {
+    xmlChar *old = xmlGetNoNsProp(node, BAD_CAST attribute);
+    char name[2 * NAME_SIZE];
+    snprintf(name, sizeof name, "%s/%s", namespace_, old ? (const char *)old : "");
+    if (old) xmlSetProp(node, BAD_CAST attribute, BAD_CAST name);
+    xmlFree(old);
+}
+
+// On the network its links have the names of its frames.
+static char *describe(xmlDoc *document, const char *namespace_) {
+    for (xmlNode *at = xmlDocGetRootElement(document)->children; at; at = at->next) {
+        if (at->type != XML_ELEMENT_NODE) continue;
+        if (xmlStrEqual(at->name, BAD_CAST "link")) put_prefix(at, "name", namespace_);
+        for (xmlNode *of = xmlStrEqual(at->name, BAD_CAST "joint") ? at->children : NULL; of; of = of->next) {
+            if (xmlStrEqual(of->name, BAD_CAST "parent") || xmlStrEqual(of->name, BAD_CAST "child"))
+                put_prefix(of, "link", namespace_);
+        }
+    }
+    xmlChar *bytes = NULL;
+    int length = 0;
+    xmlDocDumpMemory(document, &bytes, &length);
+    char *text = bytes ? strdup((const char *)bytes) : NULL;
+    xmlFree(bytes);
+    return text;
+}
+
 bool body_create(body *b, const options *o, char *why, size_t cap) {
     memset(b, 0, sizeof *b);
     mju_user_warning = warn;
@@ -327,6 +353,10 @@ bool body_create(body *b, const options *o, char *why, size_t cap) {
         if (b->model) b->data = mj_makeData((const mjModel *)b->model);
     }
     free(text);
+    if (b->data) {
+        free(b->description);
+        b->description = describe(document, o->namespace_);
+    }
     xmlFreeDoc(document);
     if (!b->data) {
         body_destroy(b);

@@ -7,7 +7,8 @@
 //   motors.c     messages to single joints
 //   network.c    topics in and out, with latency and losses
 //
-// Of Understudy it uses the network (understudy/bus.h, wire.h and base.h) and the firmware, which knows
+// Of Understudy it uses the network (understudy/bus.h, wire.h and base.h), the gate that keeps switches apart
+// (understudy/gate.h) and the firmware, which knows
 // nothing of any simulation. SI units, radians.
 #ifndef K10_HARDWARE_H
 #define K10_HARDWARE_H

@@ -10,6 +10,7 @@
 
 #include "hardware.h"
 #include "understudy/bus.h"
+#include "understudy/gate.h"
 
 static const double GYRO_NOISE = 2e-3, ACCELEROMETER_NOISE = 0.03, TILT_NOISE = 5e-4;  // rad/s, m/s^2, rad
 
@@ -56,7 +57,7 @@ static const topic published_topic[N_PUBLISHED] = {
 
 static const topic subscribed_topic[N_SUBSCRIBED] = {
     {"cmd_vel", "geometry_msgs/msg/Twist", 0, false},
-    {"cmd_vel", "geometry_msgs/msg/TwistStamped", 0, false},
+    {"cmd_vel_stamped", "geometry_msgs/msg/TwistStamped", 0, false},
     {"joint_commands", "std_msgs/msg/Float64MultiArray", 0, false},
     {"motor_group/command", "understudy_msgs/msg/MotorGroupCommand", 0, false},
     {"emergency_stop", "std_msgs/msg/Bool", 0, false},
@@ -68,6 +69,7 @@ typedef struct message {
     double due;
     int32_t topic;
     int64_t stamp;
+    uint8_t writer[16];  // of a command: who sent it
     size_t length;
     unsigned char *bytes;
 } message;
@@ -85,6 +87,8 @@ typedef struct lag {
 struct network {
     const options *chosen;
     us_bus *bus;
+    us_gate *gate;  // commands are obeyed only as it admits them
+    int64_t n_end;  // of its leases, that were answered by a stop
     us_writer *writer[N_PUBLISHED];
     us_reader *reader[N_SUBSCRIBED];
     const us_message_type *subscribed_type[N_SUBSCRIBED];
@@ -103,7 +107,8 @@ static bool is_out(const options *o, double time) {
     return o->dropout_every > 0 && fmod(time, o->dropout_every) > o->dropout_every - o->dropout_time;
 }
 
-static void lag_put(lag *l, firmware *f, int32_t about, int64_t stamp, const void *bytes, size_t length) {
+// `sample` has the bytes, the stamp and, of a command, who sent it.
+static void lag_put(lag *l, firmware *f, int32_t about, const us_sample *sample) {
     const options *o = f->chosen;
     if ((o->drop > 0 && firmware_uniform(f) < o->drop) || is_out(o, f->time) || l->n == MAX_WAITING) {
         l->n_lost++;
@@ -113,11 +118,12 @@ static void lag_put(lag *l, firmware *f, int32_t about, int64_t stamp, const voi
     message *m = &l->waiting[(l->first + l->n) % MAX_WAITING];
     m->due = fmax(due, l->last_due);
     m->topic = about;
-    m->stamp = stamp;
-    m->length = length;
-    m->bytes = (unsigned char *)malloc(length);
+    m->stamp = sample->source_time;
+    memcpy(m->writer, sample->writer, sizeof m->writer);
+    m->length = sample->length;
+    m->bytes = (unsigned char *)malloc(sample->length);
     if (!m->bytes) return;
-    memcpy(m->bytes, bytes, length);
+    memcpy(m->bytes, sample->bytes, sample->length);
     l->last_due = m->due;
     l->n++;
 }
@@ -263,8 +269,15 @@ static void joint_to_quaternion(const joint *j, double angle, double out[4]) {
 }
 
 static void write_frames(network *n, const firmware *f, const body *b, int64_t stamp) {
+    const double nowhere[3] = {0}, upright[4] = {1};
     double q[4];
-    put_count(n, (uint32_t)b->n_joint + 1);
+    put_count(n, (uint32_t)b->n_joint + 2);
+    // It has no map of its own: odometry begins where the map does.
+    put_stamp(n, stamp);
+    put_text(n, "map");
+    put_frame(n, "odom");
+    put_numbers(n, nowhere, 3);
+    put_quaternion(n, upright);
     put_stamp(n, stamp);
     put_frame(n, "odom");
     put_frame(n, b->root);
@@ -415,7 +428,11 @@ static void publish(network *n, firmware *f, const body *b, published about, int
     if (about == DESCRIPTION) {
         n->n_unsent += us_writer_write(n->writer[about], n->bytes, n->n, stamp) != US_OK;
     } else {
-        lag_put(&n->down, f, (int32_t)about, stamp, n->bytes, n->n);
+        us_sample sample = US_ZERO;
+        sample.bytes = n->bytes;
+        sample.length = n->n;
+        sample.source_time = stamp;
+        lag_put(&n->down, f, (int32_t)about, &sample);
     }
 }
 
@@ -443,11 +460,21 @@ void network_publish(network *n, firmware *f, const body *b, int64_t tick, doubl
 
 // ---- what it obeys ----
 
+// Whether the gate lets a command through. An emergency stop is obeyed whoever presses it.
+static bool is_admitted(const network *n, const message *m, bool is_on) {
+    if (m->topic == EMERGENCY && is_on) return true;
+    us_sample sample = US_ZERO;
+    memcpy(sample.writer, m->writer, sizeof m->writer);
+    return us_gate_admit(n->gate, 0, &sample);
+}
+
 // True when it is to reboot.
 static bool obey(const network *n, firmware *f, const message *m) {
     const us_message_type *type = n->subscribed_type[m->topic];
-    if (m->topic == EMERGENCY || m->topic == REBOOT) {
-        bool is_on = us_message_get_number(type, m->bytes, m->length, "data") > 0;
+    bool is_bool = m->topic == EMERGENCY || m->topic == REBOOT;
+    bool is_on = is_bool && us_message_get_number(type, m->bytes, m->length, "data") > 0;
+    if (!is_admitted(n, m, is_on)) return false;
+    if (is_bool) {
         if (m->topic == REBOOT) return is_on;
         firmware_stop(f, is_on);
         return false;
@@ -466,15 +493,15 @@ static bool obey(const network *n, firmware *f, const message *m) {
 }
 
 // The next waiting message into the inbox, which grows as it must; 0: none.
-static size_t take(network *n, us_reader *reader) {
+static size_t take(network *n, us_reader *reader, us_sample *out) {
     size_t length = 0;
-    us_status status = us_reader_take(reader, n->inbox, n->inbox_size, &length, NULL);
+    us_status status = us_reader_take(reader, n->inbox, n->inbox_size, &length, out);
     if (status == US_ERR_LIMIT && length > n->inbox_size) {
         unsigned char *larger = (unsigned char *)realloc(n->inbox, length);
         if (!larger) return 0;
         n->inbox = larger;
         n->inbox_size = length;
-        status = us_reader_take(reader, n->inbox, n->inbox_size, &length, NULL);
+        status = us_reader_take(reader, n->inbox, n->inbox_size, &length, out);
     }
     return status == US_OK ? length : 0;
 }
@@ -483,23 +510,47 @@ bool network_poll(network *n, firmware *f) {
     bool is_reboot = false;
     for (int32_t i = 0; i < N_SUBSCRIBED; i++) {
         size_t length;
+        us_sample sample = US_ZERO;
         if (!n->reader[i]) continue;
         // At most as many as the history keeps: a flood waits, and loses its oldest. A command that is longer
         // than any is dropped.
-        for (int k = 0; k < 10 && (length = take(n, n->reader[i])) > 0; k++) {
+        for (int k = 0; k < 10 && (length = take(n, n->reader[i], &sample)) > 0; k++) {
             if (length > COMMAND_SIZE) {
                 n->n_dropped++;
             } else {
-                lag_put(&n->up, f, i, 0, n->inbox, length);
+                lag_put(&n->up, f, i, &sample);
             }
         }
     }
     for (const message *m; (m = lag_first(&n->up, f->time)) != NULL; lag_drop(&n->up))
         is_reboot = obey(n, f, m) || is_reboot;
+    // Whoever commanded does not any more: the rover comes to rest.
+    int64_t n_end = us_gate_get_state(n->gate, 0).n_end;
+    if (n_end != n->n_end) {
+        const double rest[3] = {0, 0, 0};
+        firmware_take(f, rest);
+    }
+    n->n_end = n_end;
     return is_reboot;
 }
 
 // ---- joining and leaving ----
+
+static void on_gate(void *context, int32_t robot, us_gate_event event, const char *text) {
+    (void)context;
+    (void)robot;
+    if (event == US_GATE_LAPSED || event == US_GATE_REFUSED) fprintf(stderr, "warning: %s\n", text);
+}
+
+// The gate, before the readers of commands: a switch that finds them finds it too.
+static us_status open_gate(network *n, us_error *err) {
+    us_gate_def def = us_gate_def_default();
+    def.bus = n->bus;
+    def.n_robot = 1;
+    def.robots = &n->chosen->namespace_;
+    def.on_event = on_gate;
+    return us_gate_open(&def, &n->gate, err);
+}
 
 static us_topic_def define(const network *n, const topic *t, int32_t node, char *name, size_t cap) {
     if (t->is_common) {
@@ -523,6 +574,7 @@ static us_status join(network *n, us_error *err) {
     if (n->chosen->domain >= 0) def.domain = n->chosen->domain;
     if (!status) status = us_bus_open(&def, &n->bus, err);
     snprintf(name, sizeof name, "/%s", n->chosen->namespace_);
+    if (!status) status = open_gate(n, err);
     if (!status) status = us_bus_add_node(n->bus, name, "driver", &node, err);
     for (int i = 0; i < N_PUBLISHED && !status; i++) {
         us_topic_def made = define(n, &published_topic[i], node, name, sizeof name);
@@ -562,6 +614,7 @@ bool network_open(const options *o, network **out, char *why, size_t cap) {
 
 void network_close(network *n) {
     if (!n) return;
+    us_gate_close(n->gate);
     us_bus_close(n->bus);
     free(n->inbox);
     while (n->up.n > 0)

@@ -86,7 +86,8 @@ static usi_joint_row *limit_rows(usi_joint_row *r, const usi_joint_law *law, con
 void usi_actuate(const us_model *m, const usi_actuation_input *in, usi_actuation *out, double *out_effort) {
     usi_joint_row *const row = out->row, *r = row;
     out->n_friction = 0;
-    if (m->n_drive > 0) memset(out_effort, 0, (size_t)m->n_drive * sizeof *out_effort);
+    for (int32_t i = 0; i < m->n_drive; i++)
+        out_effort[i] = 0;
     for (int32_t k = 0; k < m->n_actuated; k++) {
         const int32_t *first = m->actuated[k].first;
         const usi_joint_law *law = m->joint_law + first[0],

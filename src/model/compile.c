@@ -92,14 +92,19 @@ static us_status fill_joints(usi_build *b, us_model *m) {
             m->damping[v] = j->damping;
             m->stiffness[v] = j->stiffness;
             m->rest[v] = j->rest;
-            if (b->axis_inertia[v] + j->armature < 1e-15) {
-                m->armature[v] = MIN_ARMATURE;
-                us_status status =
-                    warn_joint(b, j, "give the link beyond it mass and inertia, or the joint an armature",
-                               "nothing with inertia about its axis hangs on this joint: an armature of 1e-4 "
-                               "(kg m^2 or kg) is used");
-                if (status) return status;
-            }
+            bool is_empty = b->axis_inertia[v] + j->armature < 1e-15;
+            if (!is_empty && b->lost_inertia[v] == 0) continue;
+            // What is added must not be lost in the rounding of what is there.
+            m->armature[v] = is_empty ? MIN_ARMATURE : fmax(MIN_ARMATURE, 1e3 * b->lost_inertia[v]);
+            if (is_ball && i > 0 && i < 3 && b->lost_inertia[v - 1] > 0) continue;  // told already
+            char message[200];
+            snprintf(message, sizeof message, "%s: an armature of %.3g (kg m^2 or kg) is used",
+                     is_empty ? "nothing with inertia about its axis hangs on this joint"
+                              : "nothing resists a motion about its axis when the joints beyond give way",
+                     m->armature[v]);
+            us_status status = warn_joint(
+                b, j, "give the link beyond it mass and inertia, or the joint an armature", message);
+            if (status) return status;
         }
         if (usi_build_has_limit(j) && (j->q0[0] < j->lower || j->q0[0] > j->upper)) {
             us_status status = warn_joint(b, j, "start between the limits, or widen them",
@@ -379,9 +384,8 @@ static us_status fill(usi_build *b, us_model *m) {
     fill_trees(b, m);
     status = usi_build_laws(b, m);
     if (status) return status;
-    const double settings[] = {m->gravity.x,      m->gravity.y,          m->gravity.z,
-                               m->step,           m->tolerance,          (double)m->integrator,
-                               (double)m->solver, (double)m->max_contact};
+    const double settings[] = {m->gravity.x, m->gravity.y,          m->gravity.z,     m->step,
+                               m->tolerance, (double)m->integrator, (double)m->solver};
     m->hash = us_hash_bytes(us_hash_bytes(m->seed, settings, sizeof settings), m->block, m->block_size);
     m->hash = usi_materials_hash(m, usi_shapes_hash(m, m->hash));
     return US_OK;
@@ -412,6 +416,7 @@ us_status us_model_compile(us_spec *spec, const us_allocator *allocator, us_mode
     if (!status) status = usi_build_sort(&b);
     if (!status) status = usi_build_nodes(&b);
     if (!status) status = usi_build_measure(&b);
+    if (!status) status = usi_build_articulate(&b);
     if (!status) {
         m = usi_alloc(&a, sizeof *m, _Alignof(us_model));
         status = m ? US_OK : usi_build_out_of_memory(&b);

@@ -22,6 +22,8 @@ typedef struct usi_build {
     usi_body *body;
     usi_joint *joint;
     double *axis_inertia;  // per node, at the start state
+    double *lost_inertia;  // per node: not 0 where nothing resists it when the joints beyond give way: what
+                           // would be lost in rounding
     bool *is_driven;       // per joint
     usi_exclusion *exclusion, *loose;
 } usi_build;
@@ -45,6 +47,8 @@ us_status usi_build_check(usi_build *b);
 us_status usi_build_sort(usi_build *b);
 us_status usi_build_nodes(usi_build *b);
 us_status usi_build_measure(usi_build *b);
+// articulated.c: which axes nothing resists. Needs the inertia about each axis.
+us_status usi_build_articulate(usi_build *b);
 // Poses of the nodes at the start state.
 void usi_build_place(const usi_build *b, us_pose *out_X_WN);
 // broken.c: joint_def and piece. Cost: where something is broken, a second tree.
@@ -68,6 +72,10 @@ us_status usi_build_shapes(usi_build *b, us_model *m);
 uint64_t usi_shapes_hash(const us_model *m, uint64_t seed);
 int32_t usi_build_ground(const usi_build *b, const us_model *m,
                          const char *name);  // a plane or height field of the world; -1: none
+// overlaps.c: every two shapes of one group that may collide by their bits, on different nodes, and overlap
+// with the nodes at X_WN. A status other than US_OK of on_overlap ends it.
+typedef us_status usi_on_overlap(void *context, const usi_geom *a, const usi_geom *b, double depth);
+us_status usi_each_overlap(const us_model *m, const us_pose *X_WN, usi_on_overlap *on_overlap, void *context);
 // soil_map.c: after the grounds and their regions.
 us_status usi_build_soil_maps(usi_build *b, us_model *m);
 uint64_t usi_soil_maps_hash(const us_model *m, uint64_t seed);

@@ -140,7 +140,9 @@ typedef struct usi_geom {
     us_pose X_NG;   // in its node's frame (in the world when node is -1)
     double reach;   // m, radius of the sphere around the shape's box centre; infinite for a half space
     double margin;  // m
+    double tread;   // m that the grousers of a cylinder reach beyond it; 0 where there is no soil
     int32_t node, tree, body;  // -1: the world
+    int32_t owner;             // the spec's group of its link; -1: none
     int32_t shape;             // of the spec
     int32_t material;
     int32_t is_soil;       // the world's, a half space or a height field, of a material that gives way
@@ -239,7 +241,7 @@ typedef struct usi_sensor {
     X(usi_tree, tree, n_tree, "", "trees: which nodes, and whether they are free")                      \
     X(int32_t, row_start, n_node + 1, "", "where each node's path begins in path and in the rows of H") \
     X(int32_t, path, n_path, "", "for each node its ancestors from the root down to itself")            \
-    X(double, armature, n_node, "kg m2", "rotor inertia at the joint")                                  \
+    X(double, armature, n_node + 3, "kg m2", "rotor inertia at the joint, in whole vectors")            \
     X(double, damping, n_node, "N m s", "viscous damping")                                              \
     X(double, stiffness, n_node, "N m/rad", "joint spring")                                             \
     X(double, rest, n_node, "rad", "where the joint spring is slack")                                   \
@@ -272,6 +274,8 @@ typedef enum usi_solver {
     USI_SOLVER_RIGID_ITERATIVE
 } usi_solver;
 
+enum { USI_MOST_CONTACTS = INT32_MAX / 64 };  // contact points of a state
+
 struct us_model {
     us_allocator allocator;
     void *block;  // all arrays
@@ -292,7 +296,7 @@ struct us_model {
     int32_t n_warning;
     usi_geom *geom;  // shapes that collide, sorted by node, those of the world first
     int32_t n_geom, n_material, n_exclusion, n_loose;
-    int32_t max_contact;  // contact points that the state has room for
+    int32_t max_contact;  // contact points that a state has room for at first
     int32_t solver;       // usi_solver
     usi_assets
         assets;  // hulls, meshes, height fields of the shapes; in its arena the shapes and what follows here

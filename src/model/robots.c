@@ -593,7 +593,7 @@ static bool has_source(const usi_robot_model *r, usi_source_kind source) {
     case USI_SOURCE_TF:
         return can_move || r->n_frame > r->n_fixed_frame;
     case USI_SOURCE_TF_STATIC:
-        return r->n_fixed_frame > 0;
+        return r->n_fixed_frame > 0 || usi_robot_stands(r);
     case USI_SOURCE_TRUTH:
         return r->root.i >= 0;
     case USI_SOURCE_ROBOT_DESCRIPTION:

@@ -73,6 +73,11 @@ typedef struct usi_robot_model {
     int32_t n_frame, n_fixed_frame, n_topic, n_script, n_broken;
 } usi_robot_model;
 
+// Whether the robot is fixed to the world: its root has a place in the map.
+static inline bool usi_robot_stands(const usi_robot_model *r) {
+    return r->root.i >= 0 && r->floating.i < 0 && !usi_firmware_can_move(&r->firmware);
+}
+
 // Robots do not sample and publish in step: of a fleet that did, each would wait for all others. A prime
 // spreads them over any period. Ticks.
 static inline int64_t usi_robot_phase(int32_t robot) { return 617 * (int64_t)robot; }

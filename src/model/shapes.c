@@ -78,6 +78,7 @@ static us_status add_geom(usi_build *b, us_model *m, list *l, int32_t i, const u
     if (geom->field && geom->field->pager) X_BG.p = us_pose_point(X_BG, geom->field->p_SF);
     g->geom = *geom;
     g->body = d->link;
+    g->owner = d->link < 0 ? -1 : b->spec->link[d->link].group;
     g->node = d->link < 0 ? -1 : b->body[d->link].node;
     g->X_NG = d->link < 0 ? X_BG : us_pose_mul(b->body[d->link].X_NB, X_BG);
     us_aabb box = us_geom_box(geom, us_pose_identity());
@@ -88,6 +89,9 @@ static us_status add_geom(usi_build *b, us_model *m, list *l, int32_t i, const u
     g->is_round = usi_geometry_is_round(geom);
     bool is_ground = g->node < 0 && (geom->kind == US_GEOM_HALF_SPACE || geom->kind == US_GEOM_HEIGHT_FIELD);
     g->is_soil = is_ground && m->material[material].is_soil;
+    const us_material_def *tread = &m->material[material];
+    if (m->n_soil > 0 && g->node >= 0 && geom->kind == US_GEOM_CYLINDER && tread->n_grouser > 0)
+        g->tread = tread->grouser_height;
     g->patch = -1;
     g->group = d->group;
     g->mask = d->mask;
@@ -212,8 +216,29 @@ static const double MAX_TILES =
 static const double MAX_BED_MEMORY = 20e9;  // of a million touched tiles, with room for those of a step
 static const double MAX_BED_HEIGHT = 2000;  // m, as micrometres in 32 bits
 
+// A soil whose kc is negative carries wheels that are wide enough.
+static us_status check_width(usi_build *b, const us_model *m, const usi_geom *g) {
+    double width = 2 * (g->geom.size[1] + g->geom.radius);
+    for (int32_t i = 0; i < m->n_material; i++) {
+        const us_material_def *d = &m->material[i];
+        if (!d->is_soil || d->soil.kc / width + d->soil.kphi > 0) continue;
+        char message[200];
+        snprintf(message, sizeof message,
+                 "the soil \"%.60s\" does not carry a wheel that is %g m wide: kc/width + kphi is %g",
+                 d->name, width, d->soil.kc / width + d->soil.kphi);
+        return fail_shape(b, g->shape, US_ERR_VALUE,
+                          "make the wheel wider, or write the soil's kc and kphi for wheels of this width",
+                          message);
+    }
+    return US_OK;
+}
+
 static us_status check_soil(usi_build *b, us_model *m, int32_t i) {
     const usi_geom *g = &m->geom[i];
+    if (m->n_soil > 0 && g->node >= 0 && g->geom.kind == US_GEOM_CYLINDER) {
+        us_status status = check_width(b, m, g);
+        if (status) return status;
+    }
     const us_shape_def *d = &b->spec->shape[g->shape];
     if (d->patch_spacing > 0 && !g->is_soil)
         return fail_shape(b, g->shape, US_ERR_VALUE,
@@ -481,6 +506,31 @@ static us_status find_exclusions(usi_build *b, exclusions *e) {
     return status;
 }
 
+typedef struct overlap_sink {
+    usi_build *b;
+    exclusions *e;
+} overlap_sink;
+
+static us_status exclude_overlap(void *context, const usi_geom *a, const usi_geom *b, double depth) {
+    overlap_sink *sink = context;
+    (void)depth;
+    return sink->b->spec->group[a->owner].excludes_overlaps ? exclude(sink->b, sink->e, a->body, b->body)
+                                                            : US_OK;
+}
+
+// Of the robots that ask for it: links that overlap at the start.
+static us_status exclude_overlaps(usi_build *b, const us_model *m, exclusions *e) {
+    bool is_asked = false;
+    for (int32_t i = 0; i < b->spec->n_group; i++)
+        is_asked |= b->spec->group[i].excludes_overlaps;
+    if (!is_asked) return US_OK;
+    us_pose *X_WN = usi_arena_alloc(&b->arena, ((size_t)b->n_node + 1) * sizeof *X_WN, _Alignof(us_pose));
+    if (!X_WN) return usi_build_out_of_memory(b);
+    usi_build_place(b, X_WN);
+    overlap_sink sink = {b, e};
+    return usi_each_overlap(m, X_WN, exclude_overlap, &sink);
+}
+
 // Sorted, each once, without those that `not` has.
 static us_status keep_exclusions(usi_build *b, exclusions *e, const usi_exclusion * not, int32_t n_not,
                                  usi_exclusion **out, int32_t *out_n) {
@@ -551,6 +601,7 @@ us_status usi_build_shapes(usi_build *b, us_model *m) {
     exclusions e = {0};
     status = find_clusters(b, m, &e);
     if (!status) status = find_exclusions(b, &e);
+    if (!status) status = exclude_overlaps(b, m, &e);
     if (!status) status = keep_exclusions(b, &e, NULL, 0, &b->exclusion, &m->n_exclusion);
     if (!status) status = exclude_joints(b, &e, true);
     if (!status) status = keep_exclusions(b, &e, b->exclusion, m->n_exclusion, &b->loose, &m->n_loose);
@@ -560,7 +611,7 @@ us_status usi_build_shapes(usi_build *b, us_model *m) {
     for (int32_t i = 0; i < m->n_geom; i++)
         room += m->geom[i].node >= 0 ? CONTACTS_PER_GEOM : 0;
     if (b->spec->world.max_contact > 0) room = b->spec->world.max_contact;
-    if (room > INT32_MAX / 64)
+    if (room > USI_MOST_CONTACTS)
         return us_error_set(b->err, US_ERR_LIMIT, NULL, "set max_contact of the world, or use fewer shapes",
                             "room for %lld contact points", (long long)room);
     m->max_contact = (int32_t)room;

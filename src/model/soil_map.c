@@ -236,7 +236,7 @@ static us_status read_map(usi_build *b, us_model *m, const us_soil_map_def *d, u
     m->geom[r->geom].has_soil_map = 1;
     // Those of usi_deformable_law_of.
     if (number == &probe.repose_angle || number == &probe.critical_angle || number == &probe.cohesion ||
-        number == &probe.density)
+        number == &probe.density || number == &probe.friction_angle || number == &probe.max_curvature)
         m->geom[r->geom].has_flow_map = 1;
     return d->values ? keep_samples(b, m, d, good, r) : open_layer(b, m, d, good, r);
 }

@@ -144,8 +144,9 @@ static void fail(us_recorder *r, us_status status, const char *what, const char 
 static void fail_writer(us_recorder *r, us_status status) { fail(r, status, us_status_text(status), NULL); }
 
 static void fail_file(us_recorder *r, int error) {
-    const char *remedy =
-        error == ENOSPC || error == EDQUOT || error == EFBIG ? "make room, or record to another disk" : NULL;
+    const char *remedy = error == ENOSPC || error == EDQUOT || error == EFBIG
+                             ? "make room, or record to another disk; what was written before can be read"
+                             : "look at the disk, or record to another; what was written before can be read";
     fail(r, US_ERR_IO, strerror(error), remedy);
 }
 
@@ -202,8 +203,11 @@ static void sync_file(us_recorder *r) {
     if (r->is_failed || !r->is_unsynced) return;
     check_file(r);
     if (r->is_failed) return;
+    int failed = fdatasync(r->fd);
+    while (failed && errno == EINTR)
+        failed = fdatasync(r->fd);
     // Pipes and devices cannot be synced to a disk, and need not.
-    if (fdatasync(r->fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP) fail_file(r, errno);
+    if (failed && errno != EINVAL && errno != EROFS && errno != ENOTSUP) fail_file(r, errno);
     r->is_unsynced = false;
 }
 

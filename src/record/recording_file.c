@@ -30,8 +30,11 @@ us_status usi_recording_file_open(usi_recording_file *f, const char *path, us_er
     // Not blocking: a pipe has no writer yet, and is refused below.
     f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (f->fd < 0)
-        return us_error_set(err, US_ERR_IO, &place, NULL, "the recording cannot be opened: %s",
-                            strerror(errno));
+        return us_error_set(err, US_ERR_IO, &place,
+                            errno == EMFILE || errno == ENFILE
+                                ? "raise the limit of open files (ulimit -n 1024)"
+                                : "check the name, and whether this user may read it",
+                            "the recording cannot be opened: %s", strerror(errno));
     struct stat s;
     if (fstat(f->fd, &s) != 0 || !S_ISREG(s.st_mode))
         return us_error_set(err, US_ERR_IO, &place, "copy it into a file first",

@@ -53,20 +53,19 @@ us_status us_sim_apply_force(us_sim *s, us_body body, us_vec3 force_W, us_vec3 p
     return us_sim_apply_wrench(s, body, (us_wrench){us_vec3_cross(arm, force_W), force_W});
 }
 
-us_command usi_take_applied(us_sim *s, const us_command *command) {
-    us_command all = {0};
-    if (command) all = *command;
+const us_command *usi_take_applied(us_sim *s, const us_command *command, us_command *all) {
     s->has_last_step = false;
-    s->has_wrench = all.wrench || s->next.n_applied[0] > 0;
-    if (!s->has_wrench) return all;
+    s->has_wrench = (command && command->wrench) || s->next.n_applied[0] > 0;
+    if (!s->has_wrench) return command;
+    *all = command ? *command : (us_command){0};
     for (int32_t b = 0; b < s->model->n_body; b++)
-        s->wrench[b] = all.wrench ? all.wrench[b] : (us_wrench){{0, 0, 0}, {0, 0, 0}};
+        s->wrench[b] = all->wrench ? all->wrench[b] : (us_wrench){{0, 0, 0}, {0, 0, 0}};
     for (int32_t i = 0; i < s->next.n_applied[0]; i++) {
         const usi_applied *a = &s->next.applied[i];
         us_wrench *w = &s->wrench[a->body];
         w->n = us_vec3_add(w->n, a->wrench.n);
         w->f = us_vec3_add(w->f, a->wrench.f);
     }
-    all.wrench = s->wrench;
+    all->wrench = s->wrench;
     return all;
 }

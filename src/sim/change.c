@@ -354,11 +354,16 @@ static us_status carry_contacts(move *x, us_error *err) {
     if (n > 1) qsort(list, (size_t)n, sizeof *list, compare_touch_entries);
     const double ratio = m->step / o->step;
     int32_t n_anchor = 0;
+    for (int32_t i = 0; i < n; i++)
+        n_anchor += from->touch[list[i].old].n;
+    const int32_t n_contact = n > n_anchor ? n : n_anchor;
+    if (n_contact > x->to->max_contact && x->to->has_fixed_room)
+        return us_error_set(err, US_ERR_LIMIT, NULL, "give the world a larger max-contact",
+                            "the contact points exceed the new model's %d", (int)x->to->max_contact);
+    if (n_contact > x->to->max_contact && usi_make_room(x->to, n_contact)) return US_ERR_MEMORY;
+    n_anchor = 0;
     for (int32_t i = 0; i < n; i++) {
         const usi_touch *t = &from->touch[list[i].old];
-        if (n_anchor + t->n > m->max_contact || i >= m->max_contact)
-            return us_error_set(err, US_ERR_LIMIT, NULL, "give the world a larger max-contact",
-                                "the contact points exceed the new model's %d", (int)m->max_contact);
         to->touch[i] = *t;
         to->touch[i].geom_a = x->new_geom[t->geom_a];
         to->touch[i].geom_b = x->new_geom[t->geom_b];
@@ -429,7 +434,8 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
                       .enable_profile = sim->enable_profile,
                       .n_thread = usi_pool_n_thread(sim->pool),
                       .n_plugin = sim->n_plugin,
-                      .plugins = sim->plugin};
+                      .plugins = sim->plugin,
+                      .has_fixed_room = sim->has_fixed_room};
     us_sim *fresh = NULL;
     us_status status = usi_sim_make(model, &def, &fresh, err);
     if (status) return status;

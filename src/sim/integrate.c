@@ -17,15 +17,26 @@ static int bound_of(const usi_joint_row *r, double torque) {
     return torque < r->low ? -1 : torque > r->high ? 1 : 0;
 }
 
+// A limit acts at the step's end under every scheme: at its middle it would throw a light link back faster
+// than it came.
+static inline usi_scheme scheme_of(const usi_joint_row *r, usi_scheme scheme) {
+    if (r->kind == USI_LAW_LIMIT) {
+        scheme.lead = scheme.span;
+        scheme.spring = scheme.span * scheme.span;
+    }
+    return scheme;
+}
+
 // What a unit of acceleration takes from a row; theta weighs the damper.
-static double slope(const usi_joint_row *r, const usi_scheme *scheme, double theta) {
-    return r->kp * scheme->spring + r->kd * theta * scheme->span;
+static double slope(const usi_joint_row *r, usi_scheme scheme, double theta) {
+    return r->kp * scheme_of(r, scheme).spring + r->kd * theta * scheme.span;
 }
 
 // The commanded torques and no rows yet, in d->tau.
 static void start_torques(us_sim *s, const us_command *command) {
     const us_model *m = s->model;
-    memset(s->dyn->tau, 0, (size_t)m->n_pad * sizeof(double));
+    for (int32_t i = 0; i < m->n_pad; i += 4)
+        *(usi_v4 *)(s->dyn->tau + i) = usi_v4_zero();
     if (command && command->torque) memcpy(s->dyn->tau, command->torque, (size_t)m->n_node * sizeof(double));
 }
 
@@ -33,12 +44,14 @@ static void start_torques(us_sim *s, const us_command *command) {
 static void start_terms(us_sim *s, const us_command *command) {
     const us_model *m = s->model;
     start_torques(s, command);
-    memset(s->dyn->damp, 0, (size_t)m->n_pad * sizeof(double));
-    memcpy(s->dyn->diag, m->armature, (size_t)m->n_node * sizeof(double));
+    for (int32_t i = 0; i < m->n_pad; i += 4) {
+        *(usi_v4 *)(s->dyn->damp + i) = usi_v4_zero();
+        *(usi_v4 *)(s->dyn->diag + i) = *(const usi_v4 *)(m->armature + i);
+    }
 }
 
 // A row on a bound is a torque, others are linear too.
-static inline void add_row(us_sim *s, const usi_scheme *scheme, int32_t k) {
+static inline void add_row(us_sim *s, usi_scheme scheme, int32_t k) {
     const usi_joint_row *r = &s->row[k];
     us_dyn *d = s->dyn;
     if (s->bound[k] != 0) {
@@ -46,27 +59,26 @@ static inline void add_row(us_sim *s, const usi_scheme *scheme, int32_t k) {
         return;
     }
     d->tau[r->v] += s->torque[k];
-    d->diag[r->v] += scheme->spring * r->kp;
-    d->damp[r->v] += scheme->span * r->kd;
+    d->diag[r->v] += scheme_of(r, scheme).spring * r->kp;
+    d->damp[r->v] += scheme.span * r->kd;
 }
 
 // Each row's torque without acceleration, and the first guess of which bounds act; springs have none.
-static void prepare(us_sim *s, const usi_scheme *scheme, const double *v, const double *a) {
+static void prepare(us_sim *s, usi_scheme scheme, const double *v, const double *a) {
     const us_model *m = s->model;
     for (int32_t t = 0; t < m->n_actuated; t++) {
         if (usi_is_touched(s, m->actuated[t].tree)) continue;
         for (int32_t k = s->row_start[t]; k < s->row_start[t + 1]; k++) {
             const usi_joint_row *r = &s->row[k];
-            s->torque[k] = r->torque - (r->kp * scheme->lead + r->kd) * v[r->v];
-            s->bound[k] = r->kind == USI_LAW_SPRING
-                              ? 0
-                              : (int8_t)bound_of(r, s->torque[k] - slope(r, scheme, 0.5) * a[r->v]);
+            s->torque[k] = r->torque - (r->kp * scheme_of(r, scheme).lead + r->kd) * v[r->v];
+            s->bound[k] =
+                r->kind == USI_LAW_SPRING ? 0 : bound_of(r, s->torque[k] - slope(r, scheme, 0.5) * a[r->v]);
             add_row(s, scheme, k);
         }
     }
 }
 
-static void assemble(us_sim *s, const usi_scheme *scheme) {
+static void assemble(us_sim *s, usi_scheme scheme) {
     const us_model *m = s->model;
     for (int32_t t = 0; t < m->n_actuated; t++) {
         if (usi_is_touched(s, m->actuated[t].tree)) continue;
@@ -76,11 +88,11 @@ static void assemble(us_sim *s, const usi_scheme *scheme) {
 }
 
 // Compares a row's torque with its bounds. Returns whether it is on another one than before.
-static bool check_row(us_sim *s, const usi_scheme *scheme, int32_t k, const double *a) {
+static bool check_row(us_sim *s, usi_scheme scheme, int32_t k, const double *a) {
     const usi_joint_row *r = &s->row[k];
     const us_dyn *d = s->dyn;
     // The weight that the damper has in the last solution, or would have if it joined.
-    double joining = s->bound[k] ? scheme->span * r->kd : 0;
+    double joining = s->bound[k] ? scheme.span * r->kd : 0;
     double theta = usi_damping_weight(d->pivot[r->v], d->damp[r->v] + joining);
     double torque = s->torque[k] - slope(r, scheme, theta) * a[r->v];
     int bound = bound_of(r, torque);
@@ -88,12 +100,12 @@ static bool check_row(us_sim *s, const usi_scheme *scheme, int32_t k, const doub
     // otherwise.
     if (bound == -s->bound[k]) bound = 0;
     bool has_changed = bound != s->bound[k];
-    s->bound[k] = (int8_t)bound;
+    s->bound[k] = bound;
     if (r->drive >= 0) s->next.drive_effort[r->drive] = bound < 0 ? r->low : bound > 0 ? r->high : torque;
     return has_changed;
 }
 
-static bool check(us_sim *s, const usi_scheme *scheme, const double *a) {
+static bool check(us_sim *s, usi_scheme scheme, const double *a) {
     const us_model *m = s->model;
     bool has_changed = false;
     for (int32_t t = 0; t < m->n_actuated; t++) {
@@ -120,14 +132,14 @@ bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, c
     const usi_joint_terms terms = {d->tau, d->diag, d->damp, scheme->closes_position};
     if (pass->is_first) {
         start_terms(s, command);
-        prepare(s, scheme, s->now.v, out_a);
+        prepare(s, *scheme, s->now.v, out_a);
     }
     for (int tries = 0;; tries++) {
         bool is_again = !pass->is_first && tries == 0;
         if (!(is_again ? usi_forward_again : usi_forward)(d, q, v, &terms, wrench, out_a)) return false;
-        if (!pass->is_last || !check(s, scheme, out_a) || tries == MAX_TRIES) return true;
+        if (!pass->is_last || !check(s, *scheme, out_a) || tries == MAX_TRIES) return true;
         start_terms(s, command);
-        assemble(s, scheme);
+        assemble(s, *scheme);
     }
 }
 

@@ -40,6 +40,7 @@ void usi_carry_plugins(us_sim *s) {
     // From here on next changes: a step that fails leaves it between two ticks.
     const bool is_incremental = s->back_buffer_is_one_step_old;
     s->back_buffer_is_one_step_old = false;
+    if (s->n_plugin == 0) return;
     if (!is_incremental && s->n_plugin_byte > 0) memcpy(s->next.plugin, s->now.plugin, s->n_plugin_byte);
     size_t at = 0;
     for (int32_t i = 0; is_incremental && i < s->n_plugin; i++) {

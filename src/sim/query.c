@@ -32,6 +32,20 @@ us_profile us_sim_take_profile(us_sim *s) {
     return p;
 }
 
+us_solver_counts us_sim_get_solver_counts(const us_sim *s) {
+    us_solver_counts out = {0};
+    if (!s || !s->contacts) return out;
+    const usi_contacts *c = s->contacts;
+    // In the order of usi_fallback.
+    int64_t *by[USI_N_FALLBACK] = {&out.n_lagged, &out.n_hardened, &out.n_shortened, &out.n_swept,
+                                   &out.n_compliant};
+    out.n_island = c->n_solve;
+    out.n_iteration = c->n_iteration;
+    for (int k = 0; k < USI_N_FALLBACK; k++)
+        *by[k] = c->n_fallback_by[k];
+    return out;
+}
+
 us_paging us_sim_get_paging(const us_sim *s) {
     us_paging all = {0};
     for (int32_t i = 0; s && s->contacts && i < s->contacts->n_paged; i++) {

@@ -65,7 +65,7 @@ enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
     X(usi_joint_row, row, max_joint_row, "", "what acts on the joints in this step")                    \
     X(int32_t, row_start, n_actuated + 1, "", "where the rows of each actuated tree begin")             \
     X(double, torque, max_joint_row, "N m, N", "torque of each row without bounds and acceleration")    \
-    X(int8_t, bound, max_joint_row, "", "which bound a row is on: -1 low, 0 none, 1 high")              \
+    X(int32_t, bound, max_joint_row, "", "which bound a row is on: -1 low, 0 none, 1 high")             \
     X(double, end_q, n_q_pad, "rad, m", "positions of touched trees at the end of the step")            \
     X(double, end_v, n_pad, "rad/s", "and their velocities")                                            \
     X(us_wrench, wrench, n_body, "N m, N", "command and applied wrenches of the step, with has_wrench") \
@@ -112,6 +112,9 @@ struct us_sim {
     usi_pool *pool;          // NULL: one thread
     usi_contacts *contacts;  // NULL: no shape can collide
     us_allocator allocator;
+    int32_t max_contact;  // contact points that there is room for: of the model, or more (room.c)
+    int32_t n_growth;     // how often more room was made since create
+    bool has_fixed_room;  // a step that needs more fails
     usi_state now, next;  // a step reads now and writes next; they change places when it is good
     size_t state_size;
     void *scratch;
@@ -159,7 +162,10 @@ us_status usi_deformables_create(us_sim *s);
 void usi_deformables_destroy(us_sim *s);
 void usi_deformables_clear(us_sim *s);
 us_status usi_deformables_check(us_sim *s);  // US_ERR_LIMIT where more was touched than may be
+enum { USI_MAX_FLOW = 5000 };                // columns of soil that are looked at in a step, at most
 void usi_deformables_step(us_sim *s);
+bool usi_deformables_grow(us_sim *s,
+                          int32_t max_contact);  // for the prints of so many contacts; false: no memory
 size_t usi_deformables_save(const us_sim *s, char *to);
 bool usi_deformables_restore(us_sim *s, const char *from, size_t length);
 uint64_t usi_deformables_hash(const us_sim *s, uint64_t seed);
@@ -201,8 +207,17 @@ static inline void usi_let_all_run(us_sim *s) {
     usi_run_all(s->dyn);
 }
 
-int32_t usi_state_fields(const us_model *m, size_t n_plugin_byte, usi_field *out, int32_t cap,
+int32_t usi_state_fields(const us_model *m, int32_t room, size_t n_plugin_byte, usi_field *out, int32_t cap,
                          size_t *out_size);
+enum { USI_STATE_MAX_FIELDS = 120 };
+// A state of zeros with room for s->max_contact, whose block has s->state_size bytes. False: no memory.
+bool usi_state_make(us_sim *s, usi_state *state);
+size_t usi_event_bytes(int32_t max_contact);
+
+// room.c: more room for contacts. On failure nothing has changed.
+us_status usi_make_room(us_sim *s, int32_t max_contact);
+// After a collide stage that found more contacts than there is room for; false: it cannot be made.
+bool usi_make_room_for_contacts(us_sim *s);
 
 // How the joint torques of a step are weighted in time. A spring acts at q + lead v + spring a, so that
 // `spring` times its stiffness joins the inertia; a damper at v + theta span a.
@@ -264,8 +279,9 @@ void usi_closures_start(us_sim *s);
 void usi_closures_add(us_sim *s, double weight);
 void usi_closures_add_projection(us_sim *s);
 
-// apply.c: the step's command, applied wrenches included. The wrench array it points at is scratch.
-us_command usi_take_applied(us_sim *s, const us_command *command);
+// apply.c: the step's command, applied wrenches included: `command` itself (NULL: none) where nothing pushes,
+// else `all`, whose wrenches are scratch.
+const us_command *usi_take_applied(us_sim *s, const us_command *command, us_command *all);
 // query_event.c: after now and next have changed places.
 void usi_find_contact_events(us_sim *s);
 

@@ -88,7 +88,7 @@ static bool is_touch_sound(const us_model *m, const usi_contact_state *c, const 
                         t->X_AB.p.x, t->X_AB.p.y, t->X_AB.p.z};
     return t->geom_a >= 0 && t->geom_a < m->n_geom && t->geom_b >= 0 && t->geom_b < m->n_geom &&
            t->first >= 0 && t->n >= 0 && t->n <= c->n_anchor[0] - t->first && t->material >= 0 &&
-           t->material < m->n_material && usi_are_numbers(X, 7);
+           t->material < m->n_material && t->overlap >= 0 && t->overlap <= 1e30f && usi_are_numbers(X, 7);
 }
 
 static bool is_anchor_sound(const usi_anchor *a) {
@@ -101,8 +101,9 @@ static bool is_anchor_sound(const usi_anchor *a) {
     return are_between(springs, 2, 0, 1e300) && usi_are_numbers(a->memory, US_TOUCH_MEMORY);
 }
 
-static bool is_contact_sound(const us_model *m, const usi_contact_state *c) {
-    const int32_t max_contact = m->n_geom > 0 ? m->max_contact : 0;
+static bool is_contact_sound(const us_sim *s, const usi_contact_state *c) {
+    const us_model *m = s->model;
+    const int32_t max_contact = m->n_geom > 0 ? s->max_contact : 0;
     if (c->n_touch[0] < 0 || c->n_touch[0] > max_contact || c->n_anchor[0] < 0 ||
         c->n_anchor[0] > max_contact)
         return false;
@@ -134,6 +135,6 @@ static bool is_contact_sound(const us_model *m, const usi_contact_state *c) {
 bool usi_state_is_sound(const us_sim *s, const usi_state *t) {
     const us_model *m = s->model;
     return is_motion_sound(m, t) && are_drives_sound(m, t) && are_wrenches_sound(m, t) &&
-           are_encoders_sound(m, t) && are_sensors_sound(m, t) && is_contact_sound(m, &t->contact) &&
+           are_encoders_sound(m, t) && are_sensors_sound(m, t) && is_contact_sound(s, &t->contact) &&
            usi_plugins_are_sound(s, t->plugin);
 }

@@ -8,14 +8,14 @@ us_sim_def us_sim_def_default(void) {
     return d;
 }
 
-int32_t usi_state_fields(const us_model *m, size_t n_plugin_byte, usi_field *out, int32_t cap,
+int32_t usi_state_fields(const us_model *m, int32_t room, size_t n_plugin_byte, usi_field *out, int32_t cap,
                          size_t *out_size) {
     const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_drive = (size_t)m->n_drive,
                  n_body = (size_t)m->n_body;
     const size_t n_friction = (size_t)m->n_friction, n_battery = (size_t)m->n_battery;
     const size_t n_encoder = (size_t)m->n_encoder, n_sensor = (size_t)m->n_sensor,
                  n_reading = (size_t)m->n_reading;
-    const size_t max_contact = m->n_geom > 0 ? (size_t)m->max_contact : 0,
+    const size_t max_contact = m->n_geom > 0 ? (size_t)room : 0,
                  n_pair = (size_t)m->n_material * (size_t)m->n_material, n_loose = (size_t)m->n_loose,
                  n_soil = (size_t)m->n_soil, n_region = (size_t)m->n_region;
     size_t size = 0;
@@ -37,11 +37,11 @@ static int32_t scratch_fields(const us_model *m, usi_field *out, int32_t cap, si
     return n;
 }
 
-enum { MAX_FIELDS = 120 };
+enum { MAX_FIELDS = USI_STATE_MAX_FIELDS };
 
-static bool make_state(us_sim *s, usi_state *state) {
+bool usi_state_make(us_sim *s, usi_state *state) {
     usi_field f[MAX_FIELDS];
-    usi_state_fields(s->model, s->n_plugin_byte, f, MAX_FIELDS, &s->state_size);
+    usi_state_fields(s->model, s->max_contact, s->n_plugin_byte, f, MAX_FIELDS, &s->state_size);
     state->block = usi_alloc(&s->allocator, s->state_size, USI_ALIGN);
     if (!state->block) return false;
     memset(state->block, 0, s->state_size);
@@ -116,7 +116,7 @@ static us_status start(us_sim *s, us_error *err) {
 }
 
 // Every pair of two steps may be in an event.
-static size_t event_bytes(const us_model *m) { return 2 * (size_t)m->max_contact * sizeof(us_contact_event); }
+size_t usi_event_bytes(int32_t max_contact) { return 2 * (size_t)max_contact * sizeof(us_contact_event); }
 
 us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err) {
     us_sim_def d = *def;
@@ -125,6 +125,8 @@ us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **ou
     if (!status) {
         memset(s, 0, sizeof *s);
         s->model = model;
+        s->max_contact = model->max_contact;
+        s->has_fixed_room = d.has_fixed_room;
         s->allocator = d.allocator;
         s->enable_profile = d.enable_profile;
         status = us_dyn_create(model, &d.allocator, &s->dyn);
@@ -132,13 +134,13 @@ us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **ou
     if (!status) status = usi_take_plugins(s, &d, err);
     if (!status && d.n_thread > 1) status = usi_pool_create(d.n_thread, &d.allocator, &s->pool);
     if (!status && model->n_geom > 0)
-        status = usi_contacts_create(model, s->dyn, s->pool, &d.allocator, &s->contacts);
+        status = usi_contacts_create(model, s->dyn, s->pool, &d.allocator, s->max_contact, &s->contacts);
     if (!status && model->n_geom > 0) {
-        s->event = usi_alloc(&d.allocator, event_bytes(model), _Alignof(us_contact_event));
+        s->event = usi_alloc(&d.allocator, usi_event_bytes(s->max_contact), _Alignof(us_contact_event));
         if (!s->event) status = US_ERR_MEMORY;
     }
     if (!status) status = usi_deformables_create(s);
-    if (!status && !(make_state(s, &s->now) && make_state(s, &s->next) && make_scratch(s)))
+    if (!status && !(usi_state_make(s, &s->now) && usi_state_make(s, &s->next) && make_scratch(s)))
         status = US_ERR_MEMORY;
     if (status) {
         if (status == US_ERR_MEMORY)
@@ -176,7 +178,7 @@ void us_sim_destroy(us_sim *s) {
     usi_release(&a, s->now.block, s->state_size, USI_ALIGN);
     usi_release(&a, s->next.block, s->state_size, USI_ALIGN);
     usi_release(&a, s->scratch, s->scratch_size, USI_ALIGN);
-    usi_release(&a, s->event, s->event ? event_bytes(s->model) : 0, _Alignof(us_contact_event));
+    usi_release(&a, s->event, s->event ? usi_event_bytes(s->max_contact) : 0, _Alignof(us_contact_event));
     if (s->ghost) usi_release(&a, s->ghost, 2 * ((size_t)s->model->n_tree + 1), 1);
     usi_release(&a, s->plugin, (size_t)s->n_plugin * sizeof *s->plugin, _Alignof(us_plugin));
     usi_release(&a, s, sizeof *s, _Alignof(us_sim));
@@ -223,7 +225,7 @@ static used_counts used_now(const us_sim *s) {
 
 // The fields of the state, with as many elements as are in use: what lies beyond them means nothing.
 static int32_t used_fields(const us_sim *s, usi_field *f, const used_counts *used) {
-    int32_t n = usi_state_fields(s->model, s->n_plugin_byte, f, MAX_FIELDS, NULL);
+    int32_t n = usi_state_fields(s->model, s->max_contact, s->n_plugin_byte, f, MAX_FIELDS, NULL);
     for (int32_t i = 0; i < n; i++) {
         // By name: arrays without elements share their place with the next one.
         if (strcmp(f[i].name, "touch") == 0) f[i].count = (size_t)used->n_touch;
@@ -275,7 +277,7 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     usi_field f[MAX_FIELDS];
     used_counts used = {0, 0, 0};
     int32_t n = used_fields(s, f, &used);
-    const int32_t max_contact = s->model->n_geom > 0 ? s->model->max_contact : 0;
+    const int32_t max_contact = s->model->n_geom > 0 ? USI_MOST_CONTACTS : 0;
     size_t at = sizeof h;
     for (int32_t i = 0; i < n; i++) {
         int32_t *count = strcmp(f[i].name, "n_touch") == 0     ? &used.n_touch
@@ -294,6 +296,11 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     }
     size_t fields = length_of(f, n);
     if (length < fields) return US_ERR_SNAPSHOT;
+    const int32_t n_contact = used.n_touch > used.n_anchor ? used.n_touch : used.n_anchor;
+    if (n_contact > s->max_contact && s->has_fixed_room) return US_ERR_SNAPSHOT;
+    if (n_contact > s->max_contact && usi_make_room(s, n_contact)) return US_ERR_MEMORY;
+    // The places in the block may have changed; the lengths have not.
+    used_fields(s, f, &used);
     // Into the back buffer first: it is looked at before it counts.
     s->back_buffer_is_one_step_old = false;
     memset(s->next.block, 0, s->state_size);
@@ -328,7 +335,8 @@ uint64_t us_sim_hash(const us_sim *s) {
 // ---------------------------------------------------------------- fields
 
 static int32_t all_fields(const us_sim *s, usi_field *out, const char **blocks) {
-    int32_t n = usi_state_fields(s->model, s->n_plugin_byte, out, MAX_FIELDS, NULL), total = n;
+    int32_t n = usi_state_fields(s->model, s->max_contact, s->n_plugin_byte, out, MAX_FIELDS, NULL),
+            total = n;
     for (int32_t i = 0; i < n; i++)
         blocks[i] = "state";
     total += scratch_fields(s->model, out + total, MAX_FIELDS, NULL);

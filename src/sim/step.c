@@ -136,7 +136,8 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
 
     // Reads: command, now. Writes: next's commands, faults and plug-in states.
     us_status status = usi_take_command(s, command);
-    const us_command all = usi_take_applied(s, command);
+    us_command with_wrenches;
+    const us_command *all = usi_take_applied(s, command, &with_wrenches);
     lap(&watch, US_STAGE_COMMAND);
 
     // Reads: now. Writes: what touches and which trees hang together (scratch), next.contact.parted.
@@ -149,11 +150,11 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
 
     // Reads: now, command, what touches, joint rows. Writes: next.contact, and of touched trees
     // next.drive_effort, end_q and end_v.
-    if (!status) status = usi_solve_contacts(s, &all);
+    if (!status) status = usi_solve_contacts(s, all);
     lap(&watch, US_STAGE_CONTACT);
 
     // Reads: now, command, joint rows, end_q and end_v. Writes: next.q, v, a, substep, drive_effort.
-    if (!status) status = integrate(s, &all);
+    if (!status) status = integrate(s, all);
     if (!status) usi_take_touched(s);
     lap(&watch, US_STAGE_DYNAMICS);
 

@@ -6,7 +6,9 @@ us_status usi_find_contacts(us_sim *s) {
     if (!s->contacts) return US_OK;
     us_status status = usi_deformables_check(s);
     if (status) return status;
-    status = usi_collide(s->contacts, &s->now.contact, s->now.q, s->now.v);
+    do {
+        status = usi_collide(s->contacts, &s->now.contact, s->now.q, s->now.v);
+    } while (status == US_ERR_LIMIT && !s->contacts->is_residency_error && usi_make_room_for_contacts(s));
     if (status && s->contacts->is_residency_error) {
         const us_error *why = &s->contacts->residency_error;
         us_place place = {why->file[0] ? why->file : NULL, 0, 0, NULL};
@@ -15,7 +17,9 @@ us_status usi_find_contacts(us_sim *s) {
     }
     if (status == US_ERR_LIMIT) {
         const usi_contacts *c = s->contacts;
-        return us_error_set(&s->error, status, NULL, "give the world a larger max-contact",
+        return us_error_set(&s->error, status, NULL,
+                            s->has_fixed_room ? "give the world a larger max-contact"
+                                              : "free memory, or take shapes with fewer triangles",
                             "tick %lld, stage collide: %d %s, and room for %d", (long long)s->now.tick[0],
                             c->error_count,
                             c->is_pair_error ? "pairs of shapes are near each other" : "contact points",

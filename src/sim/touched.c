@@ -40,8 +40,9 @@ void usi_choose_runs(us_sim *s, const us_command *c) {
 // Trees that stand side by side go together.
 void usi_take_touched(us_sim *s) {
     const us_model *m = s->model;
+    if (!s->contacts && !s->ghost) return;
     const double inverse = 1 / m->step;
-    for (int32_t t = 0, end; (s->contacts || s->ghost) && t < m->n_tree; t = end) {
+    for (int32_t t = 0, end; t < m->n_tree; t = end) {
         end = t + 1;
         if (!usi_is_touched(s, t)) continue;
         const bool is_still = usi_is_still(s, t);

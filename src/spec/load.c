@@ -10,10 +10,10 @@ us_load_def us_load_def_default(void) {
 }
 
 us_status usi_base_add(usi_reader *r, const xmlNode *node, int32_t group, const char *group_name,
-                       int32_t root, us_pose X_WR, us_base base) {
+                       int32_t root, us_pose X_WR, us_base base, const char *name) {
     bool is_floating = base == US_BASE_FLOATING;
     us_joint_def j = us_joint_def_default(is_floating ? US_JOINT_FLOATING : US_JOINT_FIXED);
-    const char *name = is_floating ? "floating_base" : "fixed_base";
+    if (!name) name = is_floating ? "floating_base" : "fixed_base";
     j.name = group_name[0] ? usi_reader_text(r, "%s/%s", group_name, name) : name;
     if (!j.name) return usi_fail_memory(r);
     j.group = group;
@@ -50,7 +50,7 @@ static us_status read_document(usi_reader *r, xmlDoc *doc) {
                         "a robot file has no parameter \"%.60s\" to set",
                         r->def->parameters[0] ? r->def->parameters[0] : "");
     }
-    us_status status = usi_urdf_read(r, doc, "", us_pose_identity(), r->def->base, NULL);
+    us_status status = usi_urdf_read(r, doc, "", us_pose_identity(), r->def->base, false, NULL);
     if (status) return status;
     // Alone in its world, it speaks without a namespace.
     us_network_def network = us_network_def_default();

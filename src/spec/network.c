@@ -102,6 +102,8 @@ static us_status check_arrays(const us_network_def *d) {
     if (d->n_fault < 0 || (d->n_fault && !d->faults)) return US_ERR_ARG;
     if (d->n_sensor < 0 || (d->n_sensor && !d->sensors)) return US_ERR_ARG;
     if (d->n_topic < 0 || (d->n_topic && !d->topics)) return US_ERR_ARG;
+    if (d->n_source < 0 || (d->n_source && !d->sources)) return US_ERR_ARG;
+    if (d->n_source > USI_COMMAND_SOURCES) return US_ERR_LIMIT;
     if (d->n_fault > USI_SCRIPT_LIMIT || d->n_sensor > USI_SENSOR_LIMIT || d->n_topic > USI_TOPIC_LIMIT)
         return US_ERR_LIMIT;
     if ((d->n_wheel && !d->wheels) || (d->n_leg && !d->legs) || (d->n_motor && !d->motors)) return US_ERR_ARG;
@@ -174,6 +176,46 @@ static us_status check_sensors(const us_spec *spec, const us_network_def *d) {
         status = usi_check_sensor(spec, d, i, NULL);
     for (int32_t i = 0; i < d->n_topic && !status; i++)
         status = usi_check_publication(d, i, NULL);
+    return status;
+}
+
+us_status usi_check_command_source(const us_network_def *d, int32_t i, const char **out_why) {
+    static const char *const ways[] = {"network", "motor", "page", "foxglove", "world"};
+    const us_command_source *c = &d->sources[i];
+    const char *why = NULL;
+    bool is_way = false;
+    us_status status = US_ERR_NAME;
+    for (size_t k = 0; k < sizeof ways / sizeof ways[0] && c->name; k++)
+        is_way = is_way || strcmp(c->name, ways[k]) == 0;
+    for (int32_t k = 0; k < i && !why && c->name; k++) {
+        if (strcmp(d->sources[k].name, c->name) == 0) why = "there are two sources of that name";
+        if (c->topic && d->sources[k].topic && strcmp(d->sources[k].topic, c->topic) == 0)
+            why = "another source has this topic";
+    }
+    const char *topic = c->topic ? c->topic + (c->topic[0] == '/') : NULL;
+    if (!c->name || strlen(c->name) > USI_COMMAND_SOURCE_NAME || !usi_is_ros_name(c->name, false)) {
+        why = "its name is no name: use at most 20 letters, digits and _";
+    } else if (is_way && c->topic) {
+        why = "network, motor, page, foxglove and world have no topic of their own: use another name";
+    } else if (!is_way && !c->topic) {
+        why = "it is none of network, motor, page, foxglove and world, so it needs a topic";
+    } else if (topic && !usi_is_ros_name(topic, true)) {
+        why = "its topic is no name of a topic";
+    } else if (!isfinite(c->hold) || c->hold < 0 || c->hold > 3600) {
+        status = US_ERR_VALUE;
+        why = "hold is from 0 to 3600 s";
+    } else if (c->is_exclusive && is_way && strcmp(c->name, "network") != 0) {
+        status = US_ERR_VALUE;
+        why = "ownership is a matter of DDS: of network, or of a source with a topic";
+    }
+    if (out_why) *out_why = why;
+    return why ? status : US_OK;
+}
+
+static us_status check_sources(const us_network_def *d) {
+    us_status status = US_OK;
+    for (int32_t i = 0; i < d->n_source && !status; i++)
+        status = usi_check_command_source(d, i, NULL);
     return status;
 }
 
@@ -284,7 +326,7 @@ static bool keep_array(usi_arena *arena, const void *from, int32_t n, size_t eac
 
 static bool keep_network(usi_arena *arena, us_network_def *d) {
     void *wheels = NULL, *legs = NULL, *motors = NULL, *up = NULL, *down = NULL, *faults = NULL,
-         *sensors = NULL, *topics = NULL;
+         *sensors = NULL, *topics = NULL, *sources = NULL;
     bool ok = keep_text(arena, &d->namespace_) && keep_text(arena, &d->frame_prefix) &&
               keep_text(arena, &d->node) && keep_text(arena, &d->base_frame) && keep_text(arena, &d->file);
     ok = ok && keep_array(arena, d->wheels, d->n_wheel, sizeof *d->wheels, &wheels);
@@ -295,6 +337,11 @@ static bool keep_network(usi_arena *arena, us_network_def *d) {
     ok = ok && keep_array(arena, d->faults, d->n_fault, sizeof *d->faults, &faults);
     ok = ok && keep_array(arena, d->sensors, d->n_sensor, sizeof *d->sensors, &sensors);
     ok = ok && keep_array(arena, d->topics, d->n_topic, sizeof *d->topics, &topics);
+    ok = ok && keep_array(arena, d->sources, d->n_source, sizeof *d->sources, &sources);
+    for (int32_t i = 0; i < d->n_source && ok; i++) {
+        us_command_source *c = (us_command_source *)sources + i;
+        ok = keep_text(arena, &c->name) && keep_text(arena, &c->topic);
+    }
     for (int32_t i = 0; i < d->n_sensor && ok; i++)
         ok = keep_text(arena, &((us_sensor_def *)sensors + i)->name);
     for (int32_t i = 0; i < d->n_topic && ok; i++) {
@@ -311,6 +358,7 @@ static bool keep_network(usi_arena *arena, us_network_def *d) {
     d->motors = motors;
     d->sensors = sensors;
     d->topics = topics;
+    d->sources = sources;
     d->faults = faults;
     d->uplink.outages = up;
     d->downlink.outages = down;
@@ -347,6 +395,7 @@ us_status usi_network_set(us_spec *spec, const us_network_def *def, int32_t *out
     if (!status) status = check_wheels(spec, &d);
     if (!status) status = check_legs(spec, &d);
     if (!status) status = check_motors(spec, &d);
+    if (!status) status = check_sources(&d);
     if (!status) status = check_sensors(spec, &d);
     if (!status) status = check_faults(spec, &d);
     if (!status) status = fill_in(spec, &d, &texts);

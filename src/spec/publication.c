@@ -17,10 +17,12 @@ static const struct {
 #undef SOURCE_ROW
 };
 
-const char *usi_command_name(int32_t topic) {
+const char *usi_command_name(const us_network_def *def, int32_t topic) {
 #define COMMAND_NAME(code, name) name,
     static const char *const names[] = {USI_COMMAND_LIST(COMMAND_NAME)};
 #undef COMMAND_NAME
+    if (topic == USI_COMMAND_TWIST && def->is_stamped) return "cmd_vel_unstamped";
+    if (topic == USI_COMMAND_TWIST_STAMPED && def->is_stamped) return "cmd_vel";
     return topic >= 0 && topic < USI_COMMAND_COUNT ? names[topic] : NULL;
 }
 
@@ -175,7 +177,7 @@ us_status usi_check_publication(const us_network_def *d, int32_t i, us_error *er
 static const char *owner_of(const us_network_def *d, const us_publication_def *t, const char *topic) {
     char other[USI_TOPIC_NAME];
     for (int32_t k = 0; k < USI_COMMAND_ASK; k++) {
-        full_name(d->namespace_, usi_command_name(k), other, sizeof other);
+        full_name(d->namespace_, usi_command_name(d, k), other, sizeof other);
         if (strcmp(topic, other) == 0) return "what the robot listens to";
     }
     if (strcmp(topic, "/clock") == 0) return "the simulation's clock";

@@ -31,21 +31,22 @@ typedef enum usi_source_kind {
         USI_SOURCE_COUNT
 } usi_source_kind;
 
-// What a robot listens to. X(code, name in the robot's namespace)
-#define USI_COMMAND_LIST(X)                       \
-    X(USI_COMMAND_TWIST, "cmd_vel")               \
-    X(USI_COMMAND_TWIST_STAMPED, "cmd_vel")       \
-    X(USI_COMMAND_TRAJECTORY, "joint_trajectory") \
-    X(USI_COMMAND_JOINTS, "joint_commands")       \
-    X(USI_COMMAND_MOTORS, "motor_group/command")  \
-    X(USI_COMMAND_LOCOMOTOR, "locomotor/command") \
-    X(USI_COMMAND_POSE, "pose_estimator/command") \
-    X(USI_COMMAND_GAIT, "gait")                   \
-    X(USI_COMMAND_NAVIGATOR, "navigator/command") \
-    X(USI_COMMAND_MOTOR_TEXT, "motors")           \
-    X(USI_COMMAND_ASK_MOTORS, "motor_group")      \
-    X(USI_COMMAND_ASK_LOCOMOTOR, "locomotor")     \
-    X(USI_COMMAND_ASK_POSE, "pose_estimator")     \
+// What a robot listens to. X(code, name in the robot's namespace). A topic has one type: which one cmd_vel
+// has is a setting, and the other has a name of its own (usi_command_name).
+#define USI_COMMAND_LIST(X)                         \
+    X(USI_COMMAND_TWIST, "cmd_vel")                 \
+    X(USI_COMMAND_TWIST_STAMPED, "cmd_vel_stamped") \
+    X(USI_COMMAND_TRAJECTORY, "joint_trajectory")   \
+    X(USI_COMMAND_JOINTS, "joint_commands")         \
+    X(USI_COMMAND_MOTORS, "motor_group/command")    \
+    X(USI_COMMAND_LOCOMOTOR, "locomotor/command")   \
+    X(USI_COMMAND_POSE, "pose_estimator/command")   \
+    X(USI_COMMAND_GAIT, "gait")                     \
+    X(USI_COMMAND_NAVIGATOR, "navigator/command")   \
+    X(USI_COMMAND_MOTOR_TEXT, "motors")             \
+    X(USI_COMMAND_ASK_MOTORS, "motor_group")        \
+    X(USI_COMMAND_ASK_LOCOMOTOR, "locomotor")       \
+    X(USI_COMMAND_ASK_POSE, "pose_estimator")       \
     X(USI_COMMAND_ASK_NAVIGATOR, "navigator")
 
 typedef enum usi_command_topic {
@@ -64,7 +65,8 @@ enum {
     USI_TOPIC_NAME = 300,   // bytes of a topic's full name
 };
 
-const char *usi_command_name(int32_t topic);
+// The name of a command's topic, below the namespace.
+const char *usi_command_name(const us_network_def *def, int32_t topic);
 
 // Whether samples of a source are readings of a sensor.
 static inline bool usi_is_sensor_source(int32_t source) {

@@ -129,7 +129,9 @@ static us_status read_robot(usi_reader *r, usi_scene_group *group) {
     if (!path) return usi_fail_memory(r);
     us_place place = usi_xml_place(r, node, element, sizeof element);
     size_t length = 0;
-    us_status status = usi_reader_permit(r, node, "robot file", path);
+    bool excludes_overlaps = false;
+    us_status status = usi_xml_bool(r, node, "exclude-overlaps", false, &excludes_overlaps);
+    if (!status) status = usi_reader_permit(r, node, "robot file", path);
     if (!status) status = usi_file_read(r, path, &place, &text, &length);
     xmlDoc *doc = NULL;
     if (!status) status = usi_xml_parse(r, text, length, path, &doc);
@@ -142,7 +144,7 @@ static us_status read_robot(usi_reader *r, usi_scene_group *group) {
     } else {
         status = usi_urdf_read(r, doc, group->name, group->X_WG,
                                base && strcmp(base, "floating") == 0 ? US_BASE_FLOATING : US_BASE_FIXED,
-                               &group->index);
+                               excludes_overlaps, &group->index);
     }
     xmlFreeDoc(doc);
     us_spec_counts after = us_spec_get_counts(r->spec);
@@ -202,15 +204,22 @@ static us_status change_joint(usi_reader *r, const usi_scene_group *group, const
 
 // ---- Start velocity of a floating base ----
 
+// The floating joint between the world and a link of the group; -1: there is none.
+static int32_t find_base(const us_spec *spec, int32_t group) {
+    for (int32_t i = 0; i < us_spec_get_counts(spec).n_joint; i++) {
+        const us_joint_def *j = us_spec_view_joint(spec, i);
+        if (j->group == group && j->parent == US_WORLD && j->type == US_JOINT_FLOATING) return i;
+    }
+    return -1;
+}
+
 static us_status read_base_state(usi_reader *r, const usi_scene_group *group) {
     const xmlNode *node = usi_xml_child(group->node, "base");
     if (!node) return US_OK;
     if (usi_xml_next(node, "base"))
         return usi_fail(r, US_ERR_SCHEMA, usi_xml_next(node, "base"), "keep one of them",
                         "there are two <base>");
-    const char *name = usi_scene_full_name(r, group, "floating_base");
-    if (!name) return usi_fail_memory(r);
-    int32_t index = us_spec_find_joint(r->spec, name);
+    int32_t index = find_base(r->spec, group->index);
     if (index < 0) {
         return usi_fail(r, US_ERR_VALUE, node, "write base=\"floating\", or remove the <base>",
                         "\"%.60s\" has no floating base that could have a velocity", group->name);

@@ -185,6 +185,8 @@ us_status usi_scene_clock_rate(usi_reader *r, const xmlNode *world, double *out)
 // one in each step.
 us_status usi_scene_sensors(usi_reader *r, const usi_scene_group *group, us_network_def *d);
 us_status usi_scene_topics(usi_reader *r, const xmlNode *network, us_network_def *d);
+// Who commands it: <source> inside <network>.
+us_status usi_scene_command_sources(usi_reader *r, const xmlNode *network, us_network_def *d);
 us_status usi_scene_rate(usi_reader *r, const xmlNode *node, const char *name, double *out);
 
 // Dimension of a position (USI_PLAIN for quaternions), velocity and effort of a joint's coordinate.

@@ -136,11 +136,14 @@ static us_status read_network(usi_reader *r, const usi_scene_group *group, us_ne
     usi_look look = usi_look_at(node);
     status = usi_xml_bool(r, node, "enabled", false, &is_enabled);
     if (!status) status = usi_xml_bool(r, node, "services", false, &d->has_services);
+    const char *velocity = usi_xml_attr(node, "cmd-vel");
+    d->is_stamped = velocity && strcmp(velocity, "TwistStamped") == 0;
     const char *booting = usi_xml_attr(node, "while-booting");
     d->lets_go = booting && strcmp(booting, "free") == 0;
     if (!status) status = usi_look_positive(r, &look, "timeout", USI_TIME, false, &d->timeout);
     if (!status) status = read_names(r, group, node, d);
     if (!status) status = usi_scene_topics(r, node, d);
+    if (!status) status = usi_scene_command_sources(r, node, d);
     if (!status) status = read_link(r, node, "uplink", &d->uplink);
     if (!status) status = read_link(r, node, "downlink", &d->downlink);
     if (!status) status = read_timing(r, node, &d->timing);

@@ -311,7 +311,7 @@ static us_status add_base(usi_reader *r, const usi_scene_group *group) {
                         "the joints of the object go in a circle");
     }
     return usi_base_add(r, group->node, group->index, group->name, root, group->X_WG,
-                        base && strcmp(base, "fixed") == 0 ? US_BASE_FIXED : US_BASE_FLOATING);
+                        base && strcmp(base, "fixed") == 0 ? US_BASE_FIXED : US_BASE_FLOATING, NULL);
 }
 
 us_status usi_scene_object_joints(usi_reader *r, usi_scene_group *group) {

@@ -216,7 +216,7 @@ static us_status add_loose(scatter *s, us_shape_def *shape, us_pose X_WB) {
     status = usi_scene_added(r, s->node, us_spec_add_link(r->spec, &link, &index));
     shape->link = index;
     if (!status) status = usi_scene_added(r, s->node, us_spec_add_shape(r->spec, shape, NULL));
-    return status ? status : usi_base_add(r, s->node, link.group, name, index, X_WB, US_BASE_FLOATING);
+    return status ? status : usi_base_add(r, s->node, link.group, name, index, X_WB, US_BASE_FLOATING, NULL);
 }
 
 static us_status add_rock(scatter *s, const us_scatter_instance *rock, double z, double slope) {

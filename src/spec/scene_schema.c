@@ -3,6 +3,7 @@
 // libxml2 finds what is wrong and where; what to do about it is looked up in the schema itself: which
 // attributes and elements are allowed there, which values a type has, what its documentation says. For that
 // the schema keeps to a form in which every element inside a type names its own (complex) type.
+#include <errno.h>
 #include <libxml/parser.h>
 #include <libxml/xmlschemas.h>
 #include <stdio.h>
@@ -227,6 +228,7 @@ static us_status explain(usi_reader *r, const xmlNode *schema, const finding *f)
 us_status usi_scene_validate(usi_reader *r, xmlDoc *doc) {
     us_status status = US_OK;
     finding found = {0};
+    errno = 0;
     xmlSchemaParserCtxt *parser = xmlSchemaNewMemParserCtxt(usi_scene_xsd, (int)usi_scene_xsd_length);
     if (parser) xmlSchemaSetParserErrors(parser, ignore, ignore, NULL);
     xmlSchema *schema = parser ? xmlSchemaParse(parser) : NULL;
@@ -245,6 +247,8 @@ us_status usi_scene_validate(usi_reader *r, xmlDoc *doc) {
         // The schema is part of the library and is known to be good: only memory can be short.
         status = usi_fail_memory(r);
     }
+    // What libxml2 left out for want of memory was not checked.
+    if (errno == ENOMEM) status = usi_fail_memory(r);
     xmlSchemaFreeValidCtxt(validator);
     xmlSchemaFree(schema);
     xmlSchemaFreeParserCtxt(parser);

@@ -123,6 +123,42 @@ static us_status read_topic(usi_reader *r, const xmlNode *node, us_network_def *
     return status;
 }
 
+// ---- <source> ----
+
+us_status usi_scene_command_sources(usi_reader *r, const xmlNode *network, us_network_def *d) {
+    us_command_source *sources = usi_reader_alloc(r, USI_COMMAND_SOURCES * sizeof *sources);
+    if (!sources) return usi_fail_memory(r);
+    d->sources = sources;
+    us_status status = US_OK;
+    for (const xmlNode *n = usi_xml_child(network, "source"); n && !status; n = usi_xml_next(n, "source")) {
+        if (d->n_source >= USI_COMMAND_SOURCES)
+            return usi_fail(r, US_ERR_LIMIT, n, "write fewer", "a robot has at most %d sources of commands",
+                            USI_COMMAND_SOURCES);
+        usi_look look = usi_look_at(n);
+        const char *ownership = usi_xml_attr(n, "ownership");
+        us_command_source c = {.name = usi_xml_attr(n, "name"),
+                               .topic = usi_xml_attr(n, "topic"),
+                               .hold = 0.5,
+                               .is_exclusive = ownership && strcmp(ownership, "exclusive") == 0};
+        status = usi_look_positive(r, &look, "hold", USI_TIME, false, &c.hold);
+        if (!status) status = usi_xml_int(r, n, "priority", false, &c.priority);
+        if (status) return status;
+        const char *why = NULL;
+        sources[d->n_source] = c;
+        status = usi_check_command_source(d, d->n_source, &why);
+        if (status)
+            return usi_fail(
+                r, status, n,
+                "write <source name=\"operator\" topic=\"operator/cmd_vel\" priority=\"10\"/>, or "
+                "the name of a way by which commands come: network, motor, page, foxglove, world",
+                "source \"%.40s\": %s", c.name, why);
+        d->n_source++;
+    }
+    return status;
+}
+
+// ---- <topic> ----
+
 us_status usi_scene_topics(usi_reader *r, const xmlNode *network, us_network_def *d) {
     int32_t n = 0;
     for (const xmlNode *t = usi_xml_child(network, "topic"); t; t = usi_xml_next(t, "topic")) {

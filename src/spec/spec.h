@@ -47,6 +47,8 @@ enum {
     USI_NETWORK_NAME_LIMIT = 100,  // bytes of a namespace, a node's name and a prefix of frames
     USI_OUTAGE_LIMIT = 32,         // outages of one direction of a link
     USI_SCRIPT_LIMIT = 64,         // faults that a scene has in store for one robot
+    USI_COMMAND_SOURCES = 8,       // sources of commands that are written for a robot
+    USI_COMMAND_SOURCE_NAME = 20,  // bytes of a source's name
 };
 
 bool usi_is_ros_name(const char *text, bool allows_slash);
@@ -61,6 +63,8 @@ enum { USI_LEG_COUNT = 6 };
 bool usi_wheels_fit(us_locomotion kind, int32_t n_wheel, int32_t n_steer);
 // A script's fault by name among the first n; -1: there is none.
 int32_t usi_script_find(const us_fault_def *faults, int32_t n, const char *name);
+// Whether source i, the ones before it being good, is one. *out_why may be NULL.
+us_status usi_check_command_source(const us_network_def *d, int32_t i, const char **out_why);
 // The link of a group that hangs on no other link of it, or -1.
 int32_t usi_group_root(const us_spec *spec, int32_t group);
 // us_spec_set_network. *out_topic is set, with the reason, when all is well but one of the topics. Both may

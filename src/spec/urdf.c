@@ -24,8 +24,7 @@ static bool is_listed(const char *list, const char *name, bool *out_may_repeat) 
     return false;
 }
 
-// True on the first call with a key.
-static us_status note(usi_urdf *u, const char *key, bool *out_is_new) {
+us_status usi_urdf_note(usi_urdf *u, const char *key, bool *out_is_new) {
     *out_is_new = false;
     for (int i = 0; i < u->n_warned; i++) {
         if (strcmp(u->warned[i], key) == 0) return US_OK;
@@ -72,7 +71,7 @@ us_status usi_urdf_check(usi_urdf *u, const xmlNode *node, const char *children,
         if (is_known && (may_repeat || usi_xml_child(node, name) == c)) continue;
         snprintf(key, sizeof key, "%s<%.60s> in <%.60s>", is_known ? "second " : "", name,
                  (const char *)node->name);
-        status = note(u, key, &is_new);
+        status = usi_urdf_note(u, key, &is_new);
         if (status || !is_new) continue;
         if (is_known) {
             status = usi_warn(u->r, c, "write it once",
@@ -90,7 +89,7 @@ us_status usi_urdf_check(usi_urdf *u, const xmlNode *node, const char *children,
         const char *name = (const char *)a->name;
         if (a->ns || is_listed(attributes, name, &may_repeat)) continue;
         snprintf(key, sizeof key, "%.60s of <%.60s>", name, (const char *)node->name);
-        status = note(u, key, &is_new);
+        status = usi_urdf_note(u, key, &is_new);
         if (status || !is_new) continue;
         guess_remedy(attributes, name, remedy);
         status = usi_warn(
@@ -231,15 +230,17 @@ static us_status add_shapes(usi_urdf *u, int32_t first_link) {
 static us_status add_mimics(usi_urdf *u, int32_t group, int32_t first_joint) {
     for (int32_t i = 0; i < u->n_joint; i++) {
         const usi_urdf_joint *joint = &u->joints[i];
-        if (joint->mimic < 0) continue;
+        if (joint->mimic < 0 && !joint->is_held) continue;
         us_coupling_def def = us_coupling_def_default();
         def.name = full_name(u, joint->name);
         def.group = group;
-        def.n_term = 2;
+        def.n_term = joint->is_held ? 1 : 2;
         def.joint[0] = first_joint + i;
-        def.joint[1] = first_joint + joint->mimic;
         def.factor[0] = 1;
-        def.factor[1] = -joint->multiplier;
+        if (!joint->is_held) {
+            def.joint[1] = first_joint + joint->mimic;
+            def.factor[1] = -joint->multiplier;
+        }
         def.offset = joint->offset;
         def.file = usi_xml_file(joint->mimic_node);
         def.line = usi_xml_line(joint->mimic_node);
@@ -285,14 +286,15 @@ static us_status add_all(usi_urdf *u, us_pose X_WR, int32_t *out_group) {
     us_group_def def = {.name = u->group,
                         .file = usi_xml_file(u->robot),
                         .line = usi_xml_line(u->robot),
-                        .is_floating = u->is_floating};
+                        .is_floating = u->is_floating,
+                        .excludes_overlaps = u->excludes_overlaps};
     int32_t group = -1;
     if (us_spec_add_group(u->r->spec, &def, &group)) return usi_fail_memory(u->r);
     int32_t first_link = us_spec_get_counts(u->r->spec).n_link;
     us_status status = add_links(u, group);
     if (!status)
         status = usi_base_add(u->r, u->links[u->root].node, group, u->group, first_link + u->root, X_WR,
-                              u->is_floating ? US_BASE_FLOATING : US_BASE_FIXED);
+                              u->is_floating ? US_BASE_FLOATING : US_BASE_FIXED, u->base_name);
     int32_t first_joint = us_spec_get_counts(u->r->spec).n_joint;
     if (!status) status = add_joints(u, group, first_link);
     if (!status) status = add_shapes(u, first_link);
@@ -304,12 +306,30 @@ static us_status add_all(usi_urdf *u, us_pose X_WR, int32_t *out_group) {
     return status;
 }
 
+// The joint that holds the root link is called fixed_base or floating_base, unless the file has a joint of
+// that name: that one keeps it.
+static us_status name_base(usi_urdf *u) {
+    const char *usual = u->is_floating ? "floating_base" : "fixed_base";
+    int32_t taken = usi_urdf_find_joint(u, usual);
+    if (taken < 0) return US_OK;
+    const char *name = usi_reader_text(u->r, "world_%s", usual);
+    while (name && usi_urdf_find_joint(u, name) >= 0)
+        name = usi_reader_text(u->r, "%s_", name);
+    if (!name) return usi_fail_memory(u->r);
+    u->base_name = name;
+    return usi_warn(u->r, u->joints[taken].node, "rename this joint to have it the usual way",
+                    "the joint between the world and the root link, usually \"%s\", is called \"%.100s\", "
+                    "because this joint has its name",
+                    usual, name);
+}
+
 us_status usi_urdf_read(usi_reader *r, xmlDoc *doc, const char *name, us_pose X_WR, us_base base,
-                        int32_t *out_group) {
+                        bool excludes_overlaps, int32_t *out_group) {
     usi_urdf u = {.r = r,
                   .robot = xmlDocGetRootElement(doc),
                   .group = name ? name : "",
-                  .is_floating = base == US_BASE_FLOATING};
+                  .is_floating = base == US_BASE_FLOATING,
+                  .excludes_overlaps = excludes_overlaps || r->def->exclude_overlaps};
     us_status status = check_root(r, u.robot);
     if (!status) status = check_xacro(r, u.robot);
     if (!status)
@@ -329,13 +349,7 @@ us_status usi_urdf_read(usi_reader *r, xmlDoc *doc, const char *name, us_pose X_
                      "remove the link \"world\" and its joint from the robot file to let it move",
                      "the root link is \"world\": the robot is fixed, although a floating base is asked for");
     }
-    int32_t taken = usi_urdf_find_joint(&u, u.is_floating ? "floating_base" : "fixed_base");
-    if (!status && taken >= 0) {
-        status = usi_fail(r, US_ERR_NAME, u.joints[taken].node, "rename this joint",
-                          "the name \"%s\" is that of the joint between the world and the root link, which "
-                          "is added to every robot",
-                          u.joints[taken].name);
-    }
+    if (!status) status = name_base(&u);
     for (int32_t i = 0; i < u.n_link && !status; i++)
         status = usi_urdf_check(&u, u.links[i].node, "inertial *visual *collision", "name type");
     if (!status) status = usi_urdf_read_mimics(&u);

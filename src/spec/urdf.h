@@ -30,6 +30,7 @@ typedef struct usi_urdf_joint {
     us_joint_def def;  // parent and child are links of this file
     const xmlNode *mimic_node;
     int32_t mimic;  // the joint it follows; -1: none
+    bool is_held;   // it follows a fixed joint: it stays at `offset`
     double multiplier, offset;
 } usi_urdf_joint;
 
@@ -51,6 +52,8 @@ typedef struct usi_urdf {
     const xmlNode *robot;
     const char *group;  // "" for none
     bool is_floating;
+    bool excludes_overlaps;
+    const char *base_name;  // of the joint between the world and the root link; NULL: the usual one
     int32_t root;
     int32_t n_link, n_joint, n_shape, n_material;
     usi_urdf_link *links;
@@ -66,6 +69,8 @@ typedef struct usi_urdf {
 // Warns of children and attributes of `node` that are not in the list (names with blanks between; a child
 // marked * may come more than once), each kind once per file. NULL: do not look.
 us_status usi_urdf_check(usi_urdf *u, const xmlNode *node, const char *children, const char *attributes);
+// True on the first call with a key: for warnings that come once per file.
+us_status usi_urdf_note(usi_urdf *u, const char *key, bool *out_is_new);
 // The pose in an <origin> child; identity when there is none. *out_is_turned (may be NULL): rpy is not zero.
 us_status usi_urdf_origin(usi_urdf *u, const xmlNode *parent, us_pose *out, bool *out_is_turned);
 

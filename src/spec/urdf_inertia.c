@@ -171,13 +171,15 @@ static us_status read_inertial(usi_urdf *u, usi_urdf_link *link) {
     if (I.mass < 0)
         return usi_fail(u->r, US_ERR_MASS, mass, "write a mass of 0 or more, in kg",
                         "link \"%s\" has a negative mass, %.6g kg", link->name, I.mass);
-    if (I.mass > 0 && I.mass < MIN_MASS) {
-        return usi_fail(u->r, US_ERR_MASS, mass, "write the mass in kg, or 0 for a massless link",
-                        "the mass of link \"%s\", %.6g kg, is too small to be meant", link->name, I.mass);
-    }
+    bool is_tiny = I.mass > 0 && I.mass < MIN_MASS;
+    if (is_tiny)
+        status = usi_warn(u->r, mass, "write the mass in kg, or 0 for a massless link",
+                          "the mass of link \"%s\", %.6g kg, is too small to be meant: the link is massless",
+                          link->name, I.mass);
+    if (is_tiny) I.mass = 0;
     static const char *const names[6] = {"ixx", "iyy", "izz", "ixy", "ixz", "iyz"};
     double in_own[6] = {0};
-    if (inertia) status = usi_urdf_check(u, inertia, "", "ixx ixy ixz iyy iyz izz");
+    if (inertia && !status) status = usi_urdf_check(u, inertia, "", "ixx ixy ixz iyy iyz izz");
     for (int k = 0; k < 6 && inertia && !status; k++)
         status = usi_xml_double(u->r, inertia, names[k], k < 3, &in_own[k]);
     if (status) return status;
@@ -185,7 +187,7 @@ static us_status read_inertial(usi_urdf *u, usi_urdf_link *link) {
     memcpy(I.about_com, in_own, sizeof in_own);
     if (is_turned) usi_inertia_rotate(&X.q, in_own, I.about_com);
     link->has_inertial = I.mass > 0;
-    if (I.mass == 0 && !is_zero(in_own)) {
+    if (I.mass == 0 && !is_tiny && !is_zero(in_own)) {
         status = usi_warn(u->r, mass, "give the link a mass, or write zeros in <inertia>",
                           "link \"%s\" has inertia but no mass: its inertia is not used", link->name);
     }

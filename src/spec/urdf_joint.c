@@ -107,14 +107,14 @@ static us_status read_limit(usi_urdf *u, const xmlNode *joint, us_joint_def *def
     if (!status) status = read_bound(u, node, "effort", &effort);
     if (!status) status = read_bound(u, node, "velocity", &velocity);
     if (status) return status;
-    if (effort < 0 || velocity < 0) {
-        return usi_fail(u->r, US_ERR_VALUE, node,
-                        "write the magnitude; leave the attribute out where there is no limit",
-                        "the %s limit of joint \"%s\" is negative", effort < 0 ? "effort" : "velocity", name);
-    }
-    def->effort = effort < 1e15 ? effort : 0;
-    def->velocity = velocity < 1e15 ? velocity : 0;
-    if (!is_bounded) return US_OK;
+    // A negative one stands for none in formats that URDF files are made from.
+    if (effort < 0 || velocity < 0)
+        status = usi_warn(u->r, node, "write the magnitude; leave the attribute out where there is no limit",
+                          "the %s limit of joint \"%s\" is negative: there is none",
+                          effort < 0 ? "effort" : "velocity", name);
+    def->effort = effort > 0 && effort < 1e15 ? effort : 0;
+    def->velocity = velocity > 0 && velocity < 1e15 ? velocity : 0;
+    if (status || !is_bounded) return status;
     if (lower > upper) {
         return usi_fail(u->r, US_ERR_VALUE, node, "exchange the two",
                         "the lower limit of joint \"%s\", %.6g, is above the upper one, %.6g", name, lower,
@@ -204,6 +204,16 @@ static us_status read_mimic(usi_urdf *u, usi_urdf_joint *joint) {
     if (&u->joints[other] == joint)
         return usi_fail(u->r, US_ERR_VALUE, node, "name the joint that leads",
                         "the joint \"%s\" mimics itself", joint->name);
+    if (joint->def.type == US_JOINT_FIXED) {
+        return usi_warn(u->r, node, "remove the <mimic>, or give the joint the type it is to have",
+                        "the joint \"%s\" is fixed and mimics \"%s\": it stays fixed", joint->name, name);
+    }
+    if (can_mimic(joint->def.type) && u->joints[other].def.type == US_JOINT_FIXED) {
+        joint->is_held = true;
+        return usi_warn(u->r, node, "remove the <mimic> to let the joint move, or name a joint that moves",
+                        "the joint \"%s\" mimics \"%s\", which is fixed: it is held at its offset, %.6g",
+                        joint->name, name, joint->offset);
+    }
     const usi_urdf_joint *wrong = !can_mimic(joint->def.type)             ? joint
                                   : !can_mimic(u->joints[other].def.type) ? &u->joints[other]
                                                                           : NULL;
@@ -222,7 +232,9 @@ static us_status start_joints(usi_urdf *u) {
     for (int32_t i = 0; i < u->n_joint; i++) {
         usi_urdf_joint *joint = &u->joints[i];
         us_joint_def *def = &joint->def;
-        if (joint->mimic >= 0 || !def->has_limits || (def->lower <= 0 && def->upper >= 0)) continue;
+        if (joint->is_held) def->q0[0] = joint->offset;
+        if (joint->mimic >= 0 || joint->is_held || !def->has_limits || (def->lower <= 0 && def->upper >= 0))
+            continue;
         def->q0[0] = def->lower > 0 ? def->lower : def->upper;
         us_status status = usi_warn(
             u->r, usi_xml_child(joint->node, "limit"), "give it another start position in a scene file",

@@ -36,12 +36,23 @@ static us_status read_color(usi_urdf *u, const xmlNode *material, float out[4]) 
 static us_status add_material(usi_urdf *u, const xmlNode *node) {
     const char *name = usi_xml_attr(node, "name");
     us_status status = usi_urdf_check(u, node, "color texture", "name");
-    if (status || !name || !name[0] || !usi_xml_child(node, "color") || find_material(u, name)) return status;
+    if (status || !name || !name[0] || !usi_xml_child(node, "color")) return status;
     usi_urdf_material *m = &u->materials[u->n_material];
+    const usi_urdf_material *known = find_material(u, name);
     m->name = name;
     status = read_color(u, node, m->rgba);
-    if (!status) u->n_material++;
-    return status;
+    if (!known) u->n_material += !status;
+    if (status || !known || memcmp(known->rgba, m->rgba, sizeof m->rgba) == 0) return status;
+    char key[200];
+    bool is_new = false;
+    snprintf(key, sizeof key, "colours of %.100s", name);
+    status = usi_urdf_note(u, key, &is_new);
+    if (status || !is_new) return status;
+    return usi_warn(
+        u->r, node, "write its colour once, or give each colour a name of its own",
+        "the material \"%.100s\" has two colours: the first one counts where it is referred to by "
+        "name",
+        name);
 }
 
 us_status usi_urdf_read_materials(usi_urdf *u) {
@@ -118,13 +129,36 @@ static us_status read_size(usi_urdf *u, const xmlNode *node, us_shape_def *shape
     return status;
 }
 
+// One number stands for all three directions.
+static us_status read_scale(usi_urdf *u, const xmlNode *node, double scale[3]) {
+    const char *text = usi_xml_attr(node, "scale"), *end = NULL;
+    double one = 0;
+    bool is_new = false, is_one = false;
+    if (text) {
+        while (usi_is_blank(*text))
+            text++;
+        is_one = !usi_number_scan(text, &end, &one);
+        while (is_one && usi_is_blank(*end))
+            end++;
+        is_one = is_one && !*end;
+    }
+    if (!is_one) return usi_xml_doubles(u->r, node, "scale", false, 3, scale);
+    scale[0] = scale[1] = scale[2] = one;
+    us_status status = usi_urdf_note(u, "scale of one number", &is_new);
+    if (status || !is_new) return status;
+    return usi_warn(u->r, node, "write three numbers, one for each direction",
+                    "the mesh has a scale of one number, %.6g: it holds for all three directions, here and "
+                    "wherever else it comes",
+                    one);
+}
+
 static us_status read_mesh(usi_urdf *u, const xmlNode *node, us_shape_def *shape) {
     const char *uri = usi_xml_attr(node, "filename");
     if (!uri || !uri[0])
         return usi_fail(u->r, US_ERR_SCHEMA, node, "write filename=\"package://...\" or a path",
                         "the mesh names no file");
     shape->mesh_uri = uri;
-    us_status status = usi_xml_doubles(u->r, node, "scale", false, 3, shape->size);
+    us_status status = read_scale(u, node, shape->size);
     if (status) return status;
     for (int k = 0; k < 3; k++) {
         if (shape->size[k] == 0)

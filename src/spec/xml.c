@@ -158,6 +158,7 @@ us_status usi_file_read(usi_reader *r, const char *path, const us_place *from, c
     char *text = usi_arena_alloc(&r->memory, size + 1, 1);
     if (!text) return usi_fail_memory(r);
     FILE *file = fopen(path, "rb");
+    if (!file && errno == ENOMEM) return usi_fail_memory(r);
     if (!file)
         return us_error_set(r->err, US_ERR_IO, place, "make it readable (chmod)",
                             "the file \"%s\" cannot be opened", path);
@@ -337,6 +338,48 @@ static void on_stray_error(void *context, xmlError *error) {
     (void)error;
 }
 
+// The place of an XML declaration that has blanks or comments before it; `length`: there is none, or it is
+// first as it should be.
+static size_t find_late_declaration(const char *text, size_t length) {
+    size_t at = length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0, first = at;
+    for (;;) {
+        while (at < length && usi_is_blank(text[at]))
+            at++;
+        if (length - at < 7) return length;
+        if (memcmp(text + at, "<?xml", 5) == 0 && usi_is_blank(text[at + 5])) return at > first ? at : length;
+        if (memcmp(text + at, "<!--", 4) != 0) return length;
+        for (at += 4; at + 3 <= length && memcmp(text + at, "-->", 3) != 0;)
+            at++;
+        at += 3;
+        if (at > length) return length;
+    }
+}
+
+// Moves a late declaration to the front, where XML wants it and where it can name the encoding. What stands
+// behind keeps its line.
+static us_status move_declaration(usi_reader *r, const char *path, const char **text, size_t length) {
+    size_t at = find_late_declaration(*text, length), end = at;
+    while (end + 2 <= length && memcmp(*text + end, "?>", 2) != 0)
+        end++;
+    if (end + 2 > length) return US_OK;
+    size_t n = end + 2 - at, first = (*text)[0] == '<' || usi_is_blank((*text)[0]) ? 0 : 3;
+    char *moved = usi_arena_alloc(&r->memory, length + 1, 1);
+    if (!moved) return usi_fail_memory(r);
+    memcpy(moved, *text, first);
+    memcpy(moved + first, *text + at, n);
+    memcpy(moved + first + n, *text + first, at - first);
+    memcpy(moved + end + 2, *text + end + 2, length - end - 2);
+    us_place place = {.file = path, .line = 1};
+    for (size_t i = 0; i < at; i++)
+        place.line += (*text)[i] == '\n';
+    moved[length] = 0;
+    *text = moved;
+    us_error warning;
+    us_error_set(&warning, US_OK, &place, "move it to the very first line",
+                 "the XML declaration stands behind other text: it is read as if it came first");
+    return us_spec_add_warning(r->spec, &warning) ? usi_fail_memory(r) : US_OK;
+}
+
 us_status usi_xml_parse(usi_reader *r, const char *text, size_t length, const char *path, xmlDoc **out_doc) {
     us_place place = {.file = path, .line = 1};
     if (length > USI_FILE_LIMIT)
@@ -358,6 +401,8 @@ us_status usi_xml_parse(usi_reader *r, const char *text, size_t length, const ch
                             "name an XML file (a scene or a URDF); meshes are named inside them",
                             "the file is binary, not XML text");
     }
+    us_status status = is_utf16 ? US_OK : move_declaration(r, path, &text, length);
+    if (status) return status;
     findings found = {0};
     xmlParserCtxt *context = xmlNewParserCtxt();
     if (!context) return usi_fail_memory(r);
@@ -372,9 +417,12 @@ us_status usi_xml_parse(usi_reader *r, const char *text, size_t length, const ch
     xmlStructuredErrorFunc old_handler = xmlStructuredError;
     void *old_context = xmlStructuredErrorContext;
     xmlSetStructuredErrorFunc(NULL, on_stray_error);
+    errno = 0;
     xmlDoc *doc = xmlCtxtReadMemory(context, text, (int)length, path, NULL, options);
+    // Where memory runs out libxml2 leaves out names and attributes, and does not always call that an error.
+    const bool is_short = errno == ENOMEM || found.code == XML_ERR_NO_MEMORY;
     xmlSetStructuredErrorFunc(old_context, old_handler);
-    bool is_good = doc && context->wellFormed && !found.has_doctype && xmlDocGetRootElement(doc);
+    bool is_good = doc && !is_short && context->wellFormed && !found.has_doctype && xmlDocGetRootElement(doc);
     xmlFreeParserCtxt(context);
     if (is_good) {
         // libxml2 keeps the path as an escaped URI; errors must show it as it was given.
@@ -384,7 +432,7 @@ us_status usi_xml_parse(usi_reader *r, const char *text, size_t length, const ch
         return US_OK;
     }
     xmlFreeDoc(doc);
-    return fail_parse(r, path, &found);
+    return is_short ? usi_fail_memory(r) : fail_parse(r, path, &found);
 }
 
 // ---- Elements and attributes ----

@@ -95,12 +95,12 @@ const xmlNode *usi_xml_next(const xmlNode *node, const char *name);
 // are "name/link").
 us_status usi_scene_read(usi_reader *r, xmlDoc *doc);
 us_status usi_urdf_read(usi_reader *r, xmlDoc *doc, const char *name, us_pose X_WR, us_base base,
-                        int32_t *out_group);
+                        bool excludes_overlaps, int32_t *out_group);
 
 // Adds the joint that holds a group's root link: "fixed_base" with X_PF = X_WR, or "floating_base" with q0 =
-// X_WR.
+// X_WR; `name`: another name for it, or NULL.
 us_status usi_base_add(usi_reader *r, const xmlNode *node, int32_t group, const char *group_name,
-                       int32_t root, us_pose X_WR, us_base base);
+                       int32_t root, us_pose X_WR, us_base base, const char *name);
 
 // Meshes and shapes. A resolved path belongs to the reader.
 us_status usi_mesh_resolve(usi_reader *r, const xmlNode *node, const char *uri, const char *from_file,

@@ -83,9 +83,14 @@ static us_model *whole_model(void) {
 }
 
 static us_status step(us_sim *sim) {
-    double rim = us_sim_get_tick(sim) < N_OUT ? SPEED : -SPEED, velocity[8];
-    for (int i = 0; i < 8; i++)
-        velocity[i] = i % 2 ? rim / 0.18 : 0;
+    const us_pose X_WB = us_sim_get_pose(sim, us_model_find_body(us_sim_view_model(sim), "k10/base"));
+    const double rim = us_sim_get_tick(sim) < N_OUT ? SPEED : -SPEED;
+    // Wheels of the two sides turn at different speeds, so that it keeps to the x axis and meets its ruts.
+    const double heading = 2 * atan2(X_WB.q.z, X_WB.q.w), wanted = fmax(-0.3, fmin(0.3, -X_WB.p.y));
+    const double turn = 2 * ((rim > 0 ? wanted : -wanted) - heading);
+    double velocity[8] = {0};
+    for (int i = 0; i < 4; i++)
+        velocity[2 * i + 1] = (rim + (i % 2 ? turn : -turn)) / 0.18;
     return us_sim_step(sim, &(us_command){.drive_velocity = velocity});
 }
 

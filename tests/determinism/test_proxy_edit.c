@@ -290,11 +290,6 @@ static void make_a_robot_of_the_crate(us_spec *spec) {
         assert_int_equal(us_spec_set_network(spec, &n), US_OK);
     }
 }
-static void have_no_room(us_spec *spec) {
-    us_world_settings world = *us_spec_view_world(spec);
-    world.max_contact = 2;
-    assert_int_equal(us_spec_set_world(spec, &world), US_OK);
-}
 
 static void other_robots_are_refused_and_nothing_changes(void **state) {
     (void)state;
@@ -314,7 +309,6 @@ static void other_robots_are_refused_and_nothing_changes(void **state) {
         {drive_by_position, US_ERR_TREE, "k10"},
         {be_slow, US_ERR_VALUE, "step"},
         {have_no_clock, US_ERR_VALUE, "clock"},
-        {have_no_room, US_ERR_LIMIT, "contact"},  // of us_sim_replace, when all else is good
     };
     proxy_world w, plain;
     proxy_world_k10_behind(&w, objects, radio);

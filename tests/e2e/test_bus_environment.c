@@ -45,11 +45,11 @@ static void good_values_are_taken(void **state) {
         {"ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST", 0, US_BUS_LOCALHOST, "cyclone"},
         {"ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET", 0, US_BUS_SUBNET, "cyclone"},
         {"ROS_AUTOMATIC_DISCOVERY_RANGE", "OFF", 0, US_BUS_OFF, "cyclone"},
-        {"ROS_AUTOMATIC_DISCOVERY_RANGE", "SYSTEM_DEFAULT", 0, US_BUS_SUBNET, "cyclone"},
+        {"ROS_AUTOMATIC_DISCOVERY_RANGE", "SYSTEM_DEFAULT", 0, US_BUS_SYSTEM_DEFAULT, "cyclone"},
         {"RMW_IMPLEMENTATION", "rmw_cyclonedds_cpp", 0, US_BUS_LOCALHOST, "cyclone"},
         {"RMW_IMPLEMENTATION", "rmw_fastrtps_cpp", 0, US_BUS_LOCALHOST, "fastdds"},
         {"ROS_LOCALHOST_ONLY", "0", 0, US_BUS_LOCALHOST, "cyclone"},
-        {"ROS_LOCALHOST_ONLY", "1", 0, US_BUS_LOCALHOST, "cyclone"},
+        {"ROS_LOCALHOST_ONLY", "1", 0, US_BUS_LOOPBACK, "cyclone"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         clear_environment(NULL);

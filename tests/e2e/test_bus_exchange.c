@@ -5,14 +5,6 @@ static const us_qos reliable = {.is_reliable = true, .depth = 10};
 static const us_qos latched = {.is_reliable = true, .is_transient_local = true, .depth = 3};
 static const us_qos best_effort = {.depth = 10};
 
-static int32_t n_waiting(us_reader *reader) {
-    uint8_t buf[512];
-    int32_t n = 0;
-    for (size_t length = 0; us_reader_take(reader, buf, sizeof buf, &length, NULL) == US_OK && length;)
-        n++;
-    return n;
-}
-
 static void two_processes_exchange_every_type_and_ten_thousand_samples(void **state) {
     (void)state;
     peer p = start_self("cyclone", test_domain());
@@ -76,9 +68,9 @@ static void a_late_reader_gets_the_latched_samples_and_no_more(void **state) {
     // The last sample says that all have come.
     WAIT_FOR(us_writer_n_match(writer) == 1 && us_reader_n_match(reader) == 1);
     int32_t n = 0;
-    WAIT_FOR((n += n_waiting(reader)) >= latched.depth);
+    WAIT_FOR((n += take_all(reader)) >= latched.depth);
     write_text_message(writer, "last");
-    WAIT_FOR((n += n_waiting(reader)) >= latched.depth + 1);
+    WAIT_FOR((n += take_all(reader)) >= latched.depth + 1);
     assert_int_equal(n, latched.depth + 1);
     us_bus_close(a);
     us_bus_close(b);

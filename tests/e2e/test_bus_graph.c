@@ -64,7 +64,7 @@ static size_t last_heard(listener *l, uint8_t out[MESSAGE_BYTES]) {
 // Waits until the last message equals what the bus would say now.
 static size_t hear_what_the_bus_says(listener *l, const us_bus *bus, uint8_t out[MESSAGE_BYTES]) {
     static uint8_t expected[MESSAGE_BYTES];
-    size_t n = usi_graph_encode(bus, expected), n_heard = 0;
+    size_t n = usi_graph_encode(bus, bus->layouts, expected), n_heard = 0;
     // DDS fills up to a multiple of 4.
     WAIT_FOR((n_heard = last_heard(l, out)) >= n && n_heard < n + 4 && !memcmp(out, expected, n));
     return n_heard;
@@ -160,6 +160,72 @@ static void before_iron_ids_have_24_bytes(void **state) {
     stop_listening(&l);
 }
 
+// What a bus of bare DDS heard of one participant: how often in each layout, and the last one.
+typedef struct layouts {
+    uint8_t id[16];
+    atomic_int n_later, n_humble, last;
+} layouts;
+
+static void note_layout(void *context, const us_sample *sample) {
+    layouts *l = context;
+    usi_graph graph;
+    us_allocator allocator = us_allocator_default();
+    unsigned int layout = 0;
+    if (sample->length < 20 || memcmp((const uint8_t *)sample->bytes + 4, l->id, 16) != 0) return;
+    assert_int_equal(usi_graph_init(&graph, &allocator), US_OK);
+    assert_int_equal(usi_graph_take(&graph, sample->bytes, sample->length, &layout), US_OK);
+    usi_graph_fini(&graph);
+    atomic_fetch_add(layout == USI_LAYOUT_HUMBLE ? &l->n_humble : &l->n_later, 1);
+    atomic_store(&l->last, (int)layout);
+}
+
+// Nodes of one layout alone are spoken to in that one; who begins with the one and hears the other speaks
+// both, that of Humble first.
+static void both_layouts_are_spoken_where_both_are_heard(void **state) {
+    (void)state;
+    for (int humble = 0; humble < 2; humble++) {
+        us_error err = {0};
+        int32_t node = -1;
+        us_bus_def def = us_bus_def_default();
+        def.domain = test_domain();
+        def.use_humble_gid = humble;
+        us_bus *bus = open_bus_def(&def), *like = open_bus_def(&def);
+        expect_ok(us_bus_add_node(bus, "/k10", "driver", &node, &err), &err);
+        layouts l = {0};
+        memcpy(l.id, bus->id, sizeof l.id);
+        const usi_vendor *vendor = usi_cyclone_vendor();
+        usi_vendor_open open = {
+            .allocator = us_allocator_default(), .domain = test_domain(), .user_data = ""};
+        usi_vendor_participant *participant = NULL;
+        usi_vendor_endpoint *reader = NULL;
+        expect_ok(vendor->open(&open, &participant, &err), &err);
+        usi_vendor_endpoint_def endpoint = {
+            .topic = "ros_discovery_info",
+            .type = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_",
+            .user_data = "",
+            .qos = {.is_reliable = true, .is_transient_local = true},
+            .on_sample = note_layout,
+            .context = &l,
+        };
+        expect_ok(vendor->add_reader(participant, &endpoint, &reader, &err), &err);
+        expect_ok(us_bus_add_node(like, "/", "like", &node, &err), &err);
+        WAIT_FOR(usi_graph_count_nodes(&bus->graph, like->id) == 1);
+        WAIT_FOR(atomic_load(humble ? &l.n_humble : &l.n_later) > 0);
+        assert_int_equal(atomic_load(humble ? &l.n_later : &l.n_humble), 0);
+        def.use_humble_gid = !humble;
+        us_bus *other = open_bus_def(&def);
+        expect_ok(us_bus_add_node(other, "/", "other", &node, &err), &err);
+        WAIT_FOR(atomic_load(&l.n_humble) > 0 && atomic_load(&l.n_later) > 0 &&
+                 atomic_load(&l.last) == USI_LAYOUT_LATER);
+        WAIT_FOR(usi_graph_count_nodes(&other->graph, bus->id) == 1);
+        vendor->remove(reader);
+        vendor->close(participant);
+        us_bus_close(other);
+        us_bus_close(like);
+        us_bus_close(bus);
+    }
+}
+
 // With NULL for the node: of any.
 static bool has_endpoint(us_bus *bus, const char *topic, bool is_writer, const char *node) {
     us_endpoint all[64];
@@ -240,13 +306,13 @@ static void damaged_announcements_do_no_harm(void **state) {
                 malloc(length + 1);  // a block of its own: reading beyond shows under the sanitizers
             assert_non_null(copy);
             memcpy(copy, bytes, length);
-            us_status status = usi_graph_take(&graph, copy, length);
+            us_status status = usi_graph_take(&graph, copy, length, NULL);
             assert_true(status == US_OK || status == US_ERR_SYNTAX);
             free(copy);
         }
         for (size_t i = 0; i < 8 * n; i++) {
             bytes[i / 8] ^= (uint8_t)(1u << i % 8);
-            us_status status = usi_graph_take(&graph, bytes, n);
+            us_status status = usi_graph_take(&graph, bytes, n, NULL);
             assert_true(status == US_OK || status == US_ERR_SYNTAX);
             bytes[i / 8] ^= (uint8_t)(1u << i % 8);
         }
@@ -266,7 +332,8 @@ static void a_crowd_of_participants_takes_bounded_memory(void **state) {
     uint8_t bytes[256];
     for (uint32_t i = 0; i < 2000; i++) {
         memcpy(bus.id, &i, sizeof i);
-        assert_int_equal(usi_graph_take(&graph, bytes, usi_graph_encode(&bus, bytes)), US_OK);
+        size_t n = usi_graph_encode(&bus, USI_LAYOUT_LATER, bytes);
+        assert_int_equal(usi_graph_take(&graph, bytes, n, NULL), US_OK);
     }
     assert_true(graph.n_entry < 1000);
     assert_int_equal(usi_graph_count_nodes(&graph, bus.id), 1);  // the last one is known, the first forgotten
@@ -296,6 +363,7 @@ static void user_data_is_read_by_key(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_change_of_nodes_and_endpoints_is_announced),
     cmocka_unit_test(before_iron_ids_have_24_bytes),
+    cmocka_unit_test(both_layouts_are_spoken_where_both_are_heard),
     cmocka_unit_test(endpoints_are_listed_with_the_node_they_belong_to),
     cmocka_unit_test(damaged_announcements_do_no_harm),
     cmocka_unit_test(a_crowd_of_participants_takes_bounded_memory),

@@ -455,4 +455,13 @@ static inline void exchange_many(us_bus *bus, int64_t n) {
         return n_failed;                                                            \
     }
 
+// How many samples wait in a reader; they are taken.
+static inline int32_t take_all(us_reader *reader) {
+    uint8_t bytes[1024];
+    int32_t n = 0;
+    for (size_t length = 1; us_reader_take(reader, bytes, sizeof bytes, &length, NULL) == US_OK && length;)
+        n++;
+    return n;
+}
+
 #endif

@@ -70,7 +70,7 @@ static void a_scene_file_can_be_measured(void **state) {
 
 static void a_wheel_in_soil_is_measured_over_slips_and_drawn(void **state) {
     (void)state;
-    outcome a = run("bench wheel-soil --soil fjs1 --angle 0 --angle 15 --json --plot wheel.svg");
+    outcome a = run("bench wheel-soil --soil fjs1 --set dig=0 --angle 0 --angle 15 --json --plot wheel.svg");
     assert_code(a, 0);
     cJSON *json = parse_json(a.out);
     assert_figure(json, "forces");

@@ -23,6 +23,29 @@ static void doctor_finds_nothing_wrong_with_a_robot(void **state) {
     assert_has(a.out, "lo ");
 }
 
+// A program of somebody else that looks for nobody: the doctor says so, and says why.
+static void doctor_finds_a_program_that_does_not_hear_us(void **state) {
+    (void)state;
+    use_domain(quiet_domain());
+    char line[600];
+    snprintf(line, sizeof line,
+             "ROS_DOMAIN_ID=%d ROS_AUTOMATIC_DISCOVERY_RANGE=OFF exec %s/tests/e2e/meet_cyclone jazzy %d a b "
+             ">/dev/null",
+             (int)quiet_domain(), US_BINARY_DIR, (int)quiet_domain());
+    FILE *program = popen(line, "w");
+    assert_non_null(program);
+    bool is_found = false;
+    for (const double until = clock_now() + PATIENCE; !is_found && clock_now() < until;) {
+        outcome a = run("doctor --wait 0.2 --listen 0.1");
+        const char *at = strstr(a.out, "meet_cyclone (process ");
+        is_found = at && strstr(at, "ROS_AUTOMATIC_DISCOVERY_RANGE is OFF") && a.code == 1;
+    }
+    pclose(program);
+    assert_true(is_found);
+    outcome b = run("doctor --wait 0.2 --listen 0.1");
+    assert_null(strstr(b.out, "ROS_AUTOMATIC_DISCOVERY_RANGE is OFF"));
+}
+
 static us_writer *add_node_writer(us_bus *bus, const char *node, const char *topic,
                                   const us_message_type *type, us_qos qos) {
     us_error err = {0};
@@ -133,6 +156,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(doctor_finds_nothing_wrong_with_a_robot, use_own_domain),
         cmocka_unit_test_setup(doctor_finds_what_was_planted, use_own_domain),
+        cmocka_unit_test_setup(doctor_finds_a_program_that_does_not_hear_us, use_own_domain),
         cmocka_unit_test_setup(doctor_compares_stamps_with_the_clock, use_own_domain),
         cmocka_unit_test_setup(doctor_tells_of_bad_variables_and_goes_on, use_own_domain),
     };

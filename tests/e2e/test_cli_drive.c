@@ -75,7 +75,7 @@ static void drive_sends_the_command_and_a_stop(void **state) {
 static void drive_sends_stamped_commands(void **state) {
     (void)state;
     listener l = {.type = usi_type_twist_stamped};
-    us_bus *bus = listen_as("/cmd_vel", &l);
+    us_bus *bus = listen_as("/cmd_vel_stamped", &l);
     pid_t pid = start("drive", "drive / --v 0.25 --stamped --quiet");
     WAIT_FOR(atomic_load(&l.n) >= 1);
     assert_true(has_command(&l, 0.25, 0, 0));

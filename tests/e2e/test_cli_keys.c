@@ -3,17 +3,8 @@
 #include <sched.h>
 #include <sys/stat.h>
 
+#include "shell.h"
 #include "test_network_support.h"
-
-static bool shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static bool shell(const char *format, ...) {
-    char line[2000];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    return system(line) == 0;
-}
 
 static void use_security(const char *enable, const char *strategy, const char *keystore,
                          const char *enclave) {

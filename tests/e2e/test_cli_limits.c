@@ -1,8 +1,10 @@
 // A machine without enough memory or descriptors: the program says so and ends with its code, never by a
 // signal.
+#include <signal.h>
 #include <sys/resource.h>
 
 #include "instrumented.h"
+#include "shell.h"
 #include "test_cli_support.h"
 
 // Runs the program with a limit of the system's: its code, and all that it printed on standard error.
@@ -77,10 +79,134 @@ static void out_of_descriptors_is_said_and_ends_with_code_3(void **state) {
     sweep(RLIMIT_NOFILE, 8, least, getenv("US_LONG_TESTS") ? (int)least : 10);
 }
 
+// ---- every command ----
+
+static const char *const commands[] = {
+    "check %s/scenes/flat.xml", "info %s/scenes/flat.xml", "eval %s/scenes/arm.xml",
+    "bench chain-6 --steps 3",
+    "run %s/scenes/flat.xml --headless --offline --quiet --rate max --time 0.01 --record out.mcap",
+    "replay in.mcap --verify --scene %s/scenes/flat.xml", "replay in.mcap --compare in.mcap",
+    "terrain random -o site --size 64 --spacing 4 --method patch", "terrain info in.site",
+    "keys add in.keys /rover",
+    // From here on with a network.
+    "topics --wait 0.1", "echo /nothing --timeout 0.1", "drive nobody --v 0.1 --time 0.1", "tell pause",
+    "record heard.mcap --time 0.1", "replay in.mcap --rate max", "doctor --wait 0.1 --listen 0.1",
+    "switch nobody --status --wait 0.1",
+    "switch nobody --evidence none",  // runs until it is told to end
+};
+enum { N_COMMAND = sizeof commands / sizeof commands[0], FIRST_OF_NETWORK = 10 };
+
+// What the commands read, and what the last one left.
+static void prepare_files(bool is_first) {
+    assert_true(shell("rm -rf site out.mcap out.csv heard.mcap"));
+    if (!is_first) return;
+    assert_true(shell("rm -rf in.*"));
+    assert_code(run("run %s/scenes/flat.xml --headless --offline --quiet --rate max --time 0.01 "
+                    "--record in.mcap",
+                    US_SOURCE_DIR),
+                0);
+    assert_code(run("terrain random -o in.site --size 64 --spacing 4 --method patch"), 0);
+    assert_code(run("keys create in.keys"), 0);
+}
+
+// Runs a command with a limit, or, with the limit 0, with the n-th allocation failing, for once or for good.
+// Its code; what it printed on standard error is in stderr.txt. After 0.7 s one of the network is asked to
+// end.
+static int run_short(int which, int resource, rlim_t limit, int fail_at, bool stays) {
+    const char *format = commands[which];
+    char line[1024], *argv[MAX_ARGS], number[16];
+    snprintf(line, sizeof line, format, US_SOURCE_DIR);
+    split(line, argv);
+    snprintf(number, sizeof number, "%d", fail_at);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const struct rlimit both = {limit, limit};
+        int out = open("/dev/null", O_WRONLY), err = open("stderr.txt", O_WRONLY | O_CREAT | O_TRUNC, 0666);
+        if (out < 0 || err < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(99);
+        close(out);
+        close(err);
+        if (fail_at > 0) {
+            setenv("LD_PRELOAD", US_BINARY_DIR "/tests/preload/failing_malloc.so", 1);
+            setenv("US_FAIL_AT", number, 1);
+            if (stays) setenv("US_FAIL_STAYS", "1", 1);
+        } else if (setrlimit((__rlimit_resource_t)resource, &both)) {
+            _exit(97);
+        }
+        execv(argv[0], argv);
+        _exit(98);
+    }
+    int status = 0;
+    assert_true(pid > 0);
+    for (int i = 0; i < 2000 && waitpid(pid, &status, WNOHANG) == 0; i++) {
+        usleep(10000);
+        if (i == 70 && which >= FIRST_OF_NETWORK) kill(pid, SIGINT);
+        if (i == 1999) {
+            kill(pid, SIGKILL);
+            waitpid(pid, &status, 0);
+            fail_msg("%s does not end", line);
+        }
+    }
+    return exit_code(status);
+}
+
+// A short run is good when it came to its end, or says why it did not, with the code for it.
+static void judge_short(const char *command, int code, const char *how, long long n) {
+    char *err = read_text("stderr.txt");
+    const bool is_said = strstr(err, "error: ") && (strstr(err, "remedy: ") || strstr(err, "stopped before"));
+    // A library that uses memory which it was not given: said, and ended by the signal.
+    const bool is_foreign = code == 128 + SIGSEGV && strstr(err, "bad address");
+    const bool is_loader = strstr(err, "error while loading shared libraries") != NULL;
+    // doctor finds that there is nobody.
+    if (code > 1 && !(code <= 4 && is_said) && !is_foreign && !is_loader)
+        fail_msg("%s, %s %lld: exit code %d, %s", command, how, n, code, err);
+    free(err);
+}
+
+static void every_command_says_that_it_is_short_of_memory(void **state) {
+    (void)state;
+    const bool is_long = getenv("US_LONG_TESTS") != NULL;
+    prepare_files(true);
+    for (int i = 0; i < N_COMMAND; i++) {
+        for (rlim_t mb = i < FIRST_OF_NETWORK ? 60 : 72; mb <= 260; mb += is_long ? 2 : mb / 4) {
+            prepare_files(false);
+            const int code = run_short(i, RLIMIT_AS, mb << 20, 0, false);
+            judge_short(commands[i], code, "MB", (long long)mb);
+            if (code == 0 && !is_long) break;
+        }
+    }
+}
+
+static void every_command_says_that_it_is_short_of_descriptors(void **state) {
+    (void)state;
+    prepare_files(true);
+    for (int i = 0; i < N_COMMAND; i++) {
+        for (rlim_t n = 5; n <= 60; n += getenv("US_LONG_TESTS") ? 1 : n) {
+            prepare_files(false);
+            judge_short(commands[i], run_short(i, RLIMIT_NOFILE, n, 0, false), "descriptors", (long long)n);
+        }
+    }
+}
+
+// One allocation after the other fails, in our code and in that of others.
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    const bool is_long = getenv("US_LONG_TESTS") != NULL;
+    prepare_files(true);
+    for (int i = 0; i < FIRST_OF_NETWORK; i++) {
+        for (int n = 7, k = 0; n < 20000; n += is_long ? 1 + n / 40 : n * 3 / 2, k++) {
+            prepare_files(false);
+            judge_short(commands[i], run_short(i, 0, 0, n, k % 2 == 1), "allocation", n);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(out_of_memory_is_said_and_ends_with_code_3),
         cmocka_unit_test(out_of_descriptors_is_said_and_ends_with_code_3),
+        cmocka_unit_test(every_command_says_that_it_is_short_of_memory),
+        cmocka_unit_test(every_command_says_that_it_is_short_of_descriptors),
+        cmocka_unit_test(every_allocation_may_fail),
     };
     // Shadow memory of sanitizers is no memory that a limit could be set for.
     if (IS_INSTRUMENTED) return 0;

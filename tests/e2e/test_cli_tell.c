@@ -66,6 +66,34 @@ static double status_number(const char *key) {
     return x;
 }
 
+// The last /clock, ns, and how often it was told so.
+static _Atomic int64_t clock_time, n_clock_same;
+
+static void hear_clock(void *context, const us_sample *sample) {
+    (void)context;
+    int32_t time[2];
+    if (sample->length < 12) return;
+    memcpy(time, (const uint8_t *)sample->bytes + 4, sizeof time);
+    const int64_t ns = (int64_t)time[0] * 1000000000 + time[1];
+    atomic_store(&n_clock_same, atomic_exchange(&clock_time, ns) == ns ? atomic_load(&n_clock_same) + 1 : 0);
+}
+
+// Whoever joins a world that stands hears what time it is, and the time stands.
+static void the_clock_is_told_while_paused(void **state) {
+    (void)state;
+    us_bus *bus = listen_to_status();
+    assert_code(tell("pause"), 0);
+    WAIT_FOR(is_true("paused"));
+    us_bus *late = open_bus("cyclone", test_domain());
+    add_reader(late, "/clock", usi_type_clock, (us_qos){.depth = 1}, hear_clock, NULL);
+    WAIT_FOR(atomic_load(&n_clock_same) >= 5);
+    assert_true(atomic_load(&clock_time) >= 0);
+    assert_code(tell("resume"), 0);
+    WAIT_FOR(!is_true("paused"));
+    us_bus_close(late);
+    us_bus_close(bus);
+}
+
 static void tell_changes_time(void **state) {
     (void)state;
     us_bus *bus = listen_to_status();
@@ -279,6 +307,7 @@ static void a_port_that_was_asked_for_is_not_exchanged_for_another(void **state)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(the_clock_is_told_while_paused, use_own_domain),
         cmocka_unit_test_setup(tell_changes_time, use_own_domain),
         cmocka_unit_test_setup(tell_changes_the_world, use_own_domain),
         cmocka_unit_test_setup(tell_says_why_not_and_what_to_write, use_own_domain),

@@ -291,7 +291,7 @@ static void ruts_are_written_as_a_raster_and_read_again(void **state) {
     assert_has(again.out, "101 x 51");
     outcome c = run(
         "run drop.xml --headless --offline --rate max --time 0.01 --quiet --save-ground nowhere/hole.tif");
-    assert_code(c, 3);
+    assert_code(c, 4);
     assert_has(c.err, "nowhere/hole.tif");
     write_text("flat.xml",
                "<scene name=\"flat\" version=\"1\"><world><shape type=\"plane\"/></world></scene>\n");

@@ -221,7 +221,7 @@ static void a_directory_that_is_not_empty_is_left_alone(void **state) {
     free(text);
     remove_site(path);
     outcome b = run("terrain random -o /proc/nowhere/site --size 100");
-    assert_code(b, 2);
+    assert_code(b, 4);
     assert_has(b.err, "/proc/nowhere/site");
 }
 

@@ -76,31 +76,51 @@ static void verify_refuses_another_model(void **state) {
     assert_code(run("replay pendulum.mcap --verify --trust"), 0);
 }
 
-// The recording again, with another hash at one tick.
-static void copy_with_wrong_hash(const char *from, const char *to, int64_t tick) {
-    static const char *const keys[] = {"version", "scene", "base", "parameters", "search", "seed", "model"};
-    enum { N_KEY = sizeof keys / sizeof keys[0] };
+static const char *const keys[] = {"version", "scene", "base", "parameters", "search", "seed", "model"};
+enum { N_KEY = sizeof keys / sizeof keys[0] };
+
+// A recording, and one that is to begin as it did.
+typedef struct pair_of_recordings {
+    us_recording *in;
+    us_recorder *out;
+} pair_of_recordings;
+
+// The state at the start is copied. Metadata: `values` where they are given, else the same.
+static pair_of_recordings start_copy(const char *from, const char *to, const char *const *values) {
     us_error err = {0};
-    us_recording *in = NULL;
-    us_recorder *out = NULL;
+    pair_of_recordings p = {NULL, NULL};
     us_recorder_def def = us_recorder_def_default();
     def.path = to;
-    expect_ok(us_recording_open(from, NULL, &in, &err), &err);
-    expect_ok(us_recorder_open(&def, &out, &err), &err);
-    const char *values[N_KEY];
+    expect_ok(us_recording_open(from, NULL, &p.in, &err), &err);
+    expect_ok(us_recorder_open(&def, &p.out, &err), &err);
+    const char *same[N_KEY];
     for (int i = 0; i < N_KEY; i++)
-        values[i] = us_recording_find_metadata(in, "understudy", keys[i]);
-    assert_int_equal(us_recorder_set_metadata(out, "understudy", N_KEY, keys, values), US_OK);
+        same[i] = us_recording_find_metadata(p.in, "understudy", keys[i]);
+    assert_int_equal(us_recorder_set_metadata(p.out, "understudy", N_KEY, keys, values ? values : same),
+                     US_OK);
     size_t length;
-    const void *bytes = us_recording_find_attachment(in, "state", &length);
-    assert_int_equal(us_recorder_attach(out, "state", "application/octet-stream", bytes, length), US_OK);
+    const void *state = us_recording_find_attachment(p.in, "state", &length);
+    assert_int_equal(us_recorder_attach(p.out, "state", "application/octet-stream", state, length), US_OK);
+    return p;
+}
+
+static void end_copy(pair_of_recordings p) {
+    us_error err = {0};
+    expect_ok(us_recorder_close(p.out, &err), &err);
+    us_recording_close(p.in);
+}
+
+// The recording again, with another hash at one tick.
+static void copy_with_wrong_hash(const char *from, const char *to, int64_t tick) {
+    us_error err = {0};
+    const pair_of_recordings p = start_copy(from, to, NULL);
     us_recorded message;
     for (bool has = true;;) {
-        expect_ok(us_recording_next(in, &message, &has, &err), &err);
+        expect_ok(us_recording_next(p.in, &message, &has, &err), &err);
         if (!has) break;
-        us_channel_info channel = us_recording_get_channel(in, message.channel);
+        us_channel_info channel = us_recording_get_channel(p.in, message.channel);
         const us_message_type *type = us_message_find(channel.type);
-        int32_t index = us_recorder_add_channel(out, channel.topic, type, &err);
+        int32_t index = us_recorder_add_channel(p.out, channel.topic, type, &err);
         uint8_t *copy = malloc(message.length);
         assert_non_null(copy);
         memcpy(copy, message.bytes, message.length);
@@ -108,12 +128,11 @@ static void copy_with_wrong_hash(const char *from, const char *to, int64_t tick)
                         us_message_get_number(type, message.bytes, message.length, "tick") == (double)tick;
         if (is_wrong) copy[12] ^= 1;  // header 4, tick 8, then the hash
         assert_int_equal(
-            us_recorder_write(out, index, message.log_time, message.publish_time, copy, message.length),
+            us_recorder_write(p.out, index, message.log_time, message.publish_time, copy, message.length),
             US_OK);
         free(copy);
     }
-    expect_ok(us_recorder_close(out, &err), &err);
-    us_recording_close(in);
+    end_copy(p);
 }
 
 static void verify_names_the_first_tick_that_differs(void **state) {
@@ -141,23 +160,11 @@ static void build_plugin(void) {
 // A recording with this scene inside it, of which all else is that of another one.
 static void copy_with_scene(const char *from, const char *to, const char *path, const char *text,
                             const char *search, const char *parameters) {
-    static const char *const keys[] = {"version", "scene", "base", "parameters", "search", "seed", "model"};
-    us_error err = {0};
-    us_recording *in = NULL;
-    us_recorder *out = NULL;
-    us_recorder_def def = us_recorder_def_default();
-    def.path = to;
-    expect_ok(us_recording_open(from, NULL, &in, &err), &err);
-    expect_ok(us_recorder_open(&def, &out, &err), &err);
-    const char *values[] = {"0", path, "", parameters, search, "0", "0123456789abcdef"};
-    assert_int_equal(us_recorder_set_metadata(out, "understudy", 7, keys, values), US_OK);
-    size_t length;
-    const void *state = us_recording_find_attachment(in, "state", &length);
-    assert_int_equal(us_recorder_attach(out, "state", "application/octet-stream", state, length), US_OK);
+    const char *const values[N_KEY] = {"0", path, "", parameters, search, "0", "0123456789abcdef"};
+    const pair_of_recordings p = start_copy(from, to, values);
     if (text)
-        assert_int_equal(us_recorder_attach(out, "scene", "application/xml", text, strlen(text)), US_OK);
-    expect_ok(us_recorder_close(out, &err), &err);
-    us_recording_close(in);
+        assert_int_equal(us_recorder_attach(p.out, "scene", "application/xml", text, strlen(text)), US_OK);
+    end_copy(p);
 }
 
 static void nothing_that_a_recording_names_is_loaded(void **state) {

@@ -133,7 +133,7 @@ static inline operator_ *join_as_operator(void) {
     add_reader(o->bus, "/k10/imu/data", usi_type_imu, qos, hear_imu, o);
     add_reader(o->bus, "/diagnostics", usi_type_diagnostic_array, qos, hear_diagnostics, o);
     o->twist = writer_to(o->bus, "/k10/cmd_vel", usi_type_twist);
-    o->stamped = writer_to(o->bus, "/k10/cmd_vel", usi_type_twist_stamped);
+    o->stamped = writer_to(o->bus, "/k10/cmd_vel_stamped", usi_type_twist_stamped);
     o->emergency = writer_to(o->bus, "/k10/emergency_stop", usi_type_bool);
     o->reboot = writer_to(o->bus, "/k10/reboot", usi_type_bool);
     return o;

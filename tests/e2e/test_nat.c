@@ -6,21 +6,11 @@
 //                           └────── inside 192.168.9.2   behind NAT: nobody outside can begin a connection
 #include <sched.h>
 
+#include "shell.h"
 #include "test_network_support.h"
 
 static const char scene_file[] = US_SOURCE_DIR "/scenes/default.xml";
-static bool has_networks;
 static char outside[32], router[32], far[32], inside[32];
-
-static bool shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static bool shell(const char *format, ...) {
-    char line[4000];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    return system(line) == 0;
-}
 
 static bool make_wire(const char *machine, const char *name, const char *address, const char *gateway) {
     return shell("ip netns add %s && ip -n %s link set lo up && ip link add %s netns %s type veth peer name "
@@ -40,19 +30,25 @@ static int make_networks(void **state) {
     snprintf(inside, sizeof inside, "us%d-inside", (int)getpid());
     if (geteuid() != 0 ||
         !shell("command -v ip >/dev/null && command -v nft >/dev/null && ip netns add %s 2>/dev/null",
-               router))
-        return 0;
-    has_networks = make_wire(outside, "outer", "10.1.0.2", "10.1.0.1") &&
-                   make_wire(far, "farther", "10.2.0.2", "10.2.0.1") &&
-                   make_wire(inside, "inner", "192.168.9.2", "192.168.9.1") &&
-                   shell("ip netns exec %s sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'", router) &&
-                   shell("printf 'table ip t {\\n chain after {\\n type nat hook postrouting priority 100\\n "
-                         "iifname \"to_inner\" "
-                         "masquerade\\n }\\n chain wall {\\n type filter hook forward priority 0\\n oifname "
-                         "\"to_inner\" ct state new "
-                         "drop\\n }\\n}\\n' | ip netns exec %s nft -f - 2>nft.err",
-                         router);
-    if (!has_networks) print_message("skipped: no networks with NAT can be made here\n");
+               router)) {
+        fprintf(stderr, "no network namespaces: run as root, with iproute2 and nftables installed\n");
+        return -1;
+    }
+    const bool has_networks =
+        make_wire(outside, "outer", "10.1.0.2", "10.1.0.1") &&
+        make_wire(far, "farther", "10.2.0.2", "10.2.0.1") &&
+        make_wire(inside, "inner", "192.168.9.2", "192.168.9.1") &&
+        shell("ip netns exec %s sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'", router) &&
+        shell("printf 'table ip t {\\n chain after {\\n type nat hook postrouting priority 100\\n "
+              "iifname \"to_inner\" "
+              "masquerade\\n }\\n chain wall {\\n type filter hook forward priority 0\\n oifname "
+              "\"to_inner\" ct state new "
+              "drop\\n }\\n}\\n' | ip netns exec %s nft -f - 2>nft.err",
+              router);
+    if (!has_networks) {
+        fprintf(stderr, "no networks with NAT: look at nft.err, and at the kernel's modules for nftables\n");
+        return -1;
+    }
     setenv("ROS_DOMAIN_ID", "7", 1);
     setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET", 1);
     return 0;
@@ -117,7 +113,6 @@ static void kill_one(pid_t pid) {
 static void static_peers_meet_across_a_router(void **state) {
     (void)state;
     static const char *const vendors[] = {"rmw_cyclonedds_cpp", "rmw_fastrtps_cpp"};
-    if (!has_networks) return;
     for (int i = 0; i < 2; i++) {
         if (i == 1 &&
             !shell("RMW_IMPLEMENTATION=%s %s topics --wait 0 >fast.txt 2>&1", vendors[i], program())) {
@@ -146,7 +141,6 @@ static const char settings[] =
 // The one outside has the port; the one behind NAT calls it, and both speak over that connection.
 static void tcp_passes_nat_either_way_with_keys(void **state) {
     (void)state;
-    if (!has_networks) return;
     assert_true(shell("rm -rf keystore"));
     assert_code(run("keys create keystore"), 0);
     assert_code(run("keys add keystore /rover /operator"), 0);
@@ -172,7 +166,6 @@ static void tcp_passes_nat_either_way_with_keys(void **state) {
 // The wall is one: datagrams go out through it, and the answers to the addresses they tell do not come in.
 static void udp_does_not_pass_nat(void **state) {
     (void)state;
-    if (!has_networks) return;
     pid_t pid = start_robot_on(outside, "ROS_STATIC_PEERS=10.2.0.2");
     assert_true(hears(far, "ROS_STATIC_PEERS=10.1.0.2", 20));
     assert_false(hears(inside, "ROS_STATIC_PEERS=10.1.0.2", 3));
@@ -184,7 +177,6 @@ static void udp_does_not_pass_nat(void **state) {
 static void a_discovery_server_brings_programs_on_fast_dds_together(void **state) {
     (void)state;
     static const char asked[] = "RMW_IMPLEMENTATION=rmw_fastrtps_cpp ROS_DISCOVERY_SERVER=10.1.0.2:11811";
-    if (!has_networks) return;
     if (!shell("command -v fast-discovery-server >/dev/null && RMW_IMPLEMENTATION=rmw_fastrtps_cpp %s topics "
                "--wait 0 "
                ">fast.txt 2>&1",

@@ -95,10 +95,10 @@ static double joint_now(const char *name, bool is_velocity) {
 
 // ---------------------------------------------------------------- body velocity
 
-static void twist_and_twist_stamped_come_on_the_same_topic(void **state) {
+static void twist_and_twist_stamped_have_a_topic_each(void **state) {
     (void)state;
     us_writer *plain = net_speak(p, "/k10/cmd_vel", usi_type_twist),
-              *stamped = net_speak(p, "/k10/cmd_vel", usi_type_twist_stamped);
+              *stamped = net_speak(p, "/k10/cmd_vel_stamped", usi_type_twist_stamped);
     us_msg_twist a = {.linear.x = 0.3};
     us_msg_twist_stamped b = {.header.frame_id = usi_text("k10/base"), .twist.linear.x = -0.2};
     drive_until(plain, usi_type_twist, &a, 0.3);
@@ -321,7 +321,7 @@ static void the_navigator_drives_to_a_point_of_the_map(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(twist_and_twist_stamped_come_on_the_same_topic),
+        cmocka_unit_test(twist_and_twist_stamped_have_a_topic_each),
         cmocka_unit_test(another_vendor_drives_it),
         cmocka_unit_test(silence_stops_it_after_the_timeout_and_not_before),
         cmocka_unit_test(a_refused_velocity_leaves_the_old_one_in_force),

@@ -201,7 +201,7 @@ static void odometry_tells_frames_speed_and_way(void **state) {
     assert_true(fabs(m->pose.pose.position.x - x) < 0.05);
 }
 
-static void every_frame_of_the_robot_hangs_on_odom(void **state) {
+static void every_frame_of_the_robot_hangs_on_the_map(void **state) {
     (void)state;
     static const char *const links[] = {"base",
                                         "left_rocker",
@@ -217,12 +217,12 @@ static void every_frame_of_the_robot_hangs_on_odom(void **state) {
     const us_msg_tf_message *m = net_decode(early, ear[TF], -1);
     uint32_t n = m->transforms._length;
     const us_msg_transform_stamped *t = m->transforms._buffer;
-    assert_int_equal(n, sizeof links / sizeof links[0]);
+    assert_int_equal(n, sizeof links / sizeof links[0] + 1);  // and odom
     for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
         char frame[100];
         snprintf(frame, sizeof frame, "k10/%s", links[i]);
         // Up from frame to frame; a tree is not deeper than it has frames.
-        for (uint32_t depth = 0; strcmp(frame, "k10/odom") != 0; depth++) {
+        for (uint32_t depth = 0; strcmp(frame, "map") != 0; depth++) {
             uint32_t k = 0, n_parent = 0;
             for (uint32_t j = 0; j < n; j++) {
                 if (strcmp(t[j].child_frame_id, frame) == 0) {
@@ -255,16 +255,59 @@ static void an_accelerometer_at_rest_reads_gravity_upwards(void **state) {
     assert_true(n >= 10);
 }
 
-static void the_description_is_the_robot_file_and_late_comers_get_it(void **state) {
-    (void)state;
-    char *file = net_read_text(US_SOURCE_DIR "/models/k10.urdf");
-    const us_msg_string *m = net_decode(early, description, 0);
-    assert_string_equal(m->data, file);
-    assert_int_equal(net_count(early, description), 1);
-    m = net_decode(late, late_description, 0);
-    assert_string_equal(m->data, file);
-    assert_int_equal(net_count(late, late_description), 1);
+static int count_of(const char *text, const char *part) {
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, part)) != NULL; at++)
+        n++;
+    return n;
+}
+
+// The robot's file, with the prefix of its frames before the names of its links and nowhere else.
+static void expect_description(const char *text) {
+    static const char *const parts[] = {"<link name=\"", "<parent link=\"", "<child link=\""};
+    char *file = net_read_text(US_SOURCE_DIR "/models/k10.urdf"), prefixed[64];
+    int n = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        snprintf(prefixed, sizeof prefixed, "%sk10/", parts[i]);
+        assert_true(count_of(file, parts[i]) > 0);
+        assert_int_equal(count_of(text, parts[i]), count_of(file, parts[i]));
+        assert_int_equal(count_of(text, prefixed), count_of(file, parts[i]));
+        n += count_of(text, prefixed);
+    }
+    assert_int_equal(count_of(text, "\"k10/"), n);
+    assert_int_equal(count_of(text, "<joint name=\""), count_of(file, "<joint name=\""));
     free(file);
+}
+
+static void the_description_has_the_frames_and_late_comers_get_it(void **state) {
+    (void)state;
+    const us_msg_string *m = net_decode(late, late_description, 0);
+    expect_description(m->data);
+    assert_int_equal(net_count(late, late_description), 1);
+    m = net_decode(early, description, 0);
+    expect_description(m->data);
+    assert_int_equal(net_count(early, description), 1);
+    char *text = strdup(m->data);
+    assert_non_null(text);
+    // Every frame but those of REP 105 is a link of it, and every joint of joint_states a joint.
+    const us_msg_tf_message *tf = net_decode(early, ear[TF], -1);
+    char part[200];
+    bool has_map = false;
+    for (uint32_t i = 0; i < tf->transforms._length; i++) {
+        const us_msg_transform_stamped *t = &tf->transforms._buffer[i];
+        const bool is_odom = strcmp(t->child_frame_id, "k10/odom") == 0;
+        snprintf(part, sizeof part, "<link name=\"%s\"", t->child_frame_id);
+        if (!is_odom && !strstr(text, part)) fail_msg("%s is no link", t->child_frame_id);
+        if (is_odom) assert_string_equal(t->header.frame_id, "map");
+        has_map = has_map || is_odom;
+    }
+    assert_true(has_map);
+    const us_msg_joint_state *joints = net_decode(early, ear[JOINTS], -1);
+    for (uint32_t i = 0; i < joints->name._length; i++) {
+        snprintf(part, sizeof part, "<joint name=\"%s\"", joints->name._buffer[i]);
+        if (!strstr(text, part)) fail_msg("%s is no joint", joints->name._buffer[i]);
+    }
+    free(text);
 }
 
 static void the_battery_falls_by_what_is_used(void **state) {
@@ -348,10 +391,8 @@ static void another_vendor_hears_the_same_bytes(void **state) {
         }
         assert_true(n_same >= 2);
     }
-    char *file = net_read_text(US_SOURCE_DIR "/models/k10.urdf");
     const us_msg_string *m = net_decode(fast, fast_description, 0);
-    assert_string_equal(m->data, file);
-    free(file);
+    expect_description(m->data);
 }
 
 int main(void) {
@@ -360,9 +401,9 @@ int main(void) {
         cmocka_unit_test(no_stamp_is_ahead_of_the_clock),
         cmocka_unit_test(joint_states_name_every_joint_and_wheels_turn),
         cmocka_unit_test(odometry_tells_frames_speed_and_way),
-        cmocka_unit_test(every_frame_of_the_robot_hangs_on_odom),
+        cmocka_unit_test(every_frame_of_the_robot_hangs_on_the_map),
         cmocka_unit_test(an_accelerometer_at_rest_reads_gravity_upwards),
-        cmocka_unit_test(the_description_is_the_robot_file_and_late_comers_get_it),
+        cmocka_unit_test(the_description_has_the_frames_and_late_comers_get_it),
         cmocka_unit_test(the_battery_falls_by_what_is_used),
         cmocka_unit_test(diagnostics_count_commands),
         cmocka_unit_test(the_services_tell_how_they_fare),

@@ -11,21 +11,12 @@
 #include <cmocka.h>
 
 #include "page_rig.h"
+#include "shell.h"
 #include "understudy/keys.h"
 
 static const char *const roles[] = {"look", "drive", "world", "switch"};
 static char tokens[4][US_PAGE_TOKEN];
 static const char scene[] = US_SOURCE_DIR "/scenes/default.xml";
-
-static bool shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static bool shell(const char *format, ...) {
-    char line[2000];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    return system(line) == 0;
-}
 
 static void make_users(void) {
     unlink("users.txt");

@@ -109,15 +109,6 @@ static bool has_vendor(const char *vendor) {
 
 static const us_qos reliable = {.is_reliable = true, .depth = 100};
 
-// How many samples wait in a reader; they are taken.
-static int32_t take_all(us_reader *reader) {
-    uint8_t bytes[1024];
-    int32_t n = 0;
-    for (size_t length = 1; us_reader_take(reader, bytes, sizeof bytes, &length, NULL) == US_OK && length;)
-        n++;
-    return n;
-}
-
 // A writer and a reader of two programs that trust each other: all that is written arrives.
 static void exchange(us_bus *from, us_bus *to, const char *topic, int32_t n) {
     us_writer *writer = add_writer(from, topic, usi_type_string, reliable);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "net_peer.h"
+#include "shell.h"
 
 static const char OURS[] = "10.77.0.1", THEIRS[] = "10.77.0.2";
 
@@ -274,16 +275,6 @@ static int64_t ask_stranger(const order *o) {
     assert_int_equal(write(to_stranger, o, sizeof *o), sizeof *o);
     assert_int_equal(read(from_stranger, &n, sizeof n), sizeof n);
     return n;
-}
-
-static bool shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static bool shell(const char *format, ...) {
-    char line[300];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    return system(line) == 0;
 }
 
 // A network of our own, as root or as a user who is root in a namespace.

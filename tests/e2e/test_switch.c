@@ -129,6 +129,7 @@ typedef struct stage {
     _Atomic int32_t n_event;
     us_status verdict;    // of the hand-over
     pthread_mutex_t log;  // who holds it keeps the log from taking anything
+    bool is_log_held;     // by the test
     int32_t n_sent;
 } stage;
 
@@ -176,20 +177,56 @@ static void open_stage(stage *s, const us_switch_def *def, bool has_hardware, do
     if (has_hardware) WAIT_FOR(us_switch_get_state(s->sw).is_alive[0]);
 }
 
+// What is left of a test that failed; NULL, or 0: nothing.
+static stage *current;
+static us_switch *second;
+static pid_t process;
+
 static void close_stage(stage *s) {
     us_switch_close(s->sw);
     us_bus_close(s->bus);
-    if (s->robots[0]) stop_robot(s->robots[0]);
-    stop_robot(s->robots[1]);
+    for (int i = 0; i < 2; i++) {
+        if (s->robots[i]) stop_robot(s->robots[i]);
+    }
     pthread_mutex_destroy(&s->log);
     free(s);
+    current = NULL;
 }
 
 static stage *new_stage(void) {
     stage *s = calloc(1, sizeof *s);
     assert_non_null(s);
     pthread_mutex_init(&s->log, NULL);
+    current = s;
     return s;
+}
+
+static void hold_log(stage *s, bool is_held) {
+    if (is_held == s->is_log_held) return;
+    s->is_log_held = is_held;
+    if (is_held) {
+        pthread_mutex_lock(&s->log);
+    } else {
+        pthread_mutex_unlock(&s->log);
+    }
+}
+
+static void end_process(void) {
+    if (process <= 0) return;
+    kill(process, SIGKILL);
+    waitpid(process, NULL, 0);
+    process = 0;
+}
+
+// After a test that failed: the next meets no switch and no robot of it, and waits for no log.
+static int clear_stage(void **state) {
+    (void)state;
+    end_process();
+    if (current) hold_log(current, false);
+    us_switch_close(second);
+    second = NULL;
+    if (current) close_stage(current);
+    return 0;
 }
 
 // By the topic, as an operator does; returns when it is answered.
@@ -377,14 +414,12 @@ static void requests_that_cannot_be_met_are_refused_with_a_reason(void **state) 
 }
 
 // The hardware as a process of its own, killed without a word.
-static pid_t start_process(void) {
+static void start_process(void) {
     char domain[16];
     snprintf(domain, sizeof domain, "%d", domain_of(1));
     char self[] = "/proc/self/exe", flag[] = "--robot";
     char *argv[] = {self, flag, domain, NULL};
-    pid_t pid = 0;
-    assert_int_equal(posix_spawn(&pid, self, NULL, NULL, argv, environ), 0);
-    return pid;
+    assert_int_equal(posix_spawn(&process, self, NULL, NULL, argv, environ), 0);
 }
 
 static void kill_hardware(us_switch_loss on_loss, us_switch_mode mode, us_switch_source control) {
@@ -392,14 +427,13 @@ static void kill_hardware(us_switch_loss on_loss, us_switch_mode mode, us_switch
     us_switch_def def = switch_def(s);
     def.watchdog = 1;
     def.on_loss = on_loss;
-    pid_t pid = start_process();
+    start_process();
     open_stage(s, &def, false, 0);
     // It may have come late on a busy machine: then the proxy plays already.
     WAIT_FOR(us_switch_get_state(s->sw).is_alive[0]);
     WAIT_FOR((ask(s, "hardware"), us_switch_get_state(s->sw).control == US_SWITCH_HARDWARE));
     WAIT_FOR(atomic_load(&s->state.n[0]) > 10);
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
+    end_process();
     WAIT_FOR(us_switch_get_state(s->sw).control != US_SWITCH_HARDWARE);
     us_switch_state now = us_switch_get_state(s->sw);
     assert_int_equal(now.mode, mode);
@@ -458,7 +492,7 @@ static void when_both_are_lost_all_stops_and_the_first_to_be_heard_plays_on(void
 static void a_log_that_is_stuck_does_not_keep_the_watchdog_waiting(void **state) {
     (void)state;
     stage *s = play_hardware(1);
-    pthread_mutex_lock(&s->log);
+    hold_log(s, true);
     ask(s, "mirror");
     int32_t n = atomic_load(&s->n_event);
     atomic_store(&s->robots[0]->is_silent, true);
@@ -466,7 +500,7 @@ static void a_log_that_is_stuck_does_not_keep_the_watchdog_waiting(void **state)
     command_until(s, s->robots[1]);
     assert_int_equal(atomic_load(&s->n_event), n);
     // Nothing of it is missing afterwards: the mirror, the loss, and who is silent.
-    pthread_mutex_unlock(&s->log);
+    hold_log(s, false);
     WAIT_FOR(atomic_load(&s->n_event) >= n + 3);
     close_stage(s);
 }
@@ -582,14 +616,14 @@ static void an_older_switch_withdraws(void **state) {
     stage *s = new_stage();
     us_switch_def def = switch_def(s);
     open_stage(s, &def, true, 0);
-    us_switch *newer = NULL;
     us_error err = {0};
-    expect_ok(us_switch_open(&def, &newer, &err), &err);
+    expect_ok(us_switch_open(&def, &second, &err), &err);
     WAIT_FOR(us_switch_get_state(s->sw).is_withdrawn);
     assert_int_equal(us_switch_get_state(s->sw).control, US_SWITCH_NOBODY);
-    assert_false(us_switch_get_state(newer).is_withdrawn);
-    assert_true(us_switch_get_state(newer).epoch > us_switch_get_state(s->sw).epoch);
-    us_switch_close(newer);
+    assert_false(us_switch_get_state(second).is_withdrawn);
+    assert_true(us_switch_get_state(second).epoch > us_switch_get_state(s->sw).epoch);
+    us_switch_close(second);
+    second = NULL;
     close_stage(s);
 }
 
@@ -601,18 +635,20 @@ int main(int n_argument, char **arguments) {
         return 0;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_the_chosen_one_is_heard_and_commanded),
-        cmocka_unit_test(operators_discover_one_robot_whoever_plays_it),
-        cmocka_unit_test(what_is_told_once_is_told_by_the_one_who_takes_over),
-        cmocka_unit_test(copies_bear_other_names),
-        cmocka_unit_test(requests_that_cannot_be_met_are_refused_with_a_reason),
-        cmocka_unit_test(the_proxy_takes_over_when_the_hardware_is_killed),
-        cmocka_unit_test(all_stops_when_the_hardware_is_killed_and_the_rule_says_so),
-        cmocka_unit_test(when_both_are_lost_all_stops_and_the_first_to_be_heard_plays_on),
-        cmocka_unit_test(a_log_that_is_stuck_does_not_keep_the_watchdog_waiting),
-        cmocka_unit_test(a_proxy_that_does_not_answer_takes_over_in_time),
-        cmocka_unit_test(a_hundred_random_switches_under_loss_never_have_two_in_control),
-        cmocka_unit_test(an_older_switch_withdraws),
+        cmocka_unit_test_teardown(only_the_chosen_one_is_heard_and_commanded, clear_stage),
+        cmocka_unit_test_teardown(operators_discover_one_robot_whoever_plays_it, clear_stage),
+        cmocka_unit_test_teardown(what_is_told_once_is_told_by_the_one_who_takes_over, clear_stage),
+        cmocka_unit_test_teardown(copies_bear_other_names, clear_stage),
+        cmocka_unit_test_teardown(requests_that_cannot_be_met_are_refused_with_a_reason, clear_stage),
+        cmocka_unit_test_teardown(the_proxy_takes_over_when_the_hardware_is_killed, clear_stage),
+        cmocka_unit_test_teardown(all_stops_when_the_hardware_is_killed_and_the_rule_says_so, clear_stage),
+        cmocka_unit_test_teardown(when_both_are_lost_all_stops_and_the_first_to_be_heard_plays_on,
+                                  clear_stage),
+        cmocka_unit_test_teardown(a_log_that_is_stuck_does_not_keep_the_watchdog_waiting, clear_stage),
+        cmocka_unit_test_teardown(a_proxy_that_does_not_answer_takes_over_in_time, clear_stage),
+        cmocka_unit_test_teardown(a_hundred_random_switches_under_loss_never_have_two_in_control,
+                                  clear_stage),
+        cmocka_unit_test_teardown(an_older_switch_withdraws, clear_stage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

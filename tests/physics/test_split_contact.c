@@ -124,7 +124,7 @@ static void swing(const us_model *model, int64_t tick, double *out_velocity) {
 static double error_of(double exchange) {
     static char text[8192];
     snprintf(text, sizeof text, "%s%s%s%s", split_head, split_cart("a", 0, 0, 0),
-             split_cart("b", 0.505, 0, 0), split_tail);
+             split_cart("b", 0.525, 0, 0), split_tail);
     split_net net;
     split_open(&net);
     net.drive = swing;

@@ -9,7 +9,7 @@ program=$build/examples/k10_hardware
 own=${US_PROGRAM:-$build/understudy}
 simulation='[[:space:]]us[i]?_(sim|model|spec|dyn|proxy|robot|world|contact)_'
 
-wrong=$(grep -rhoE '#include "[^"]*"' "$source/examples/hardware" | sort -u | grep -vE '"(hardware|understudy/(bus|wire|base)|firmware/firmware)\.h"' || true)
+wrong=$(grep -rhoE '#include "[^"]*"' "$source/examples/hardware" | sort -u | grep -vE '"(hardware|understudy/(bus|gate|wire|base)|firmware/firmware)\.h"' || true)
 if [[ $wrong ]]; then
     echo "examples/hardware includes more than the network's public headers and the firmware:"
     echo "$wrong"

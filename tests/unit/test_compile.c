@@ -545,7 +545,7 @@ static void a_joint_that_nothing_hangs_on_gets_an_armature_and_one_warning(void 
         const us_error *w = us_spec_view_warning(spec, 0);
         assert_int_equal(w->code, US_OK);
         assert_string_equal(w->element, "joint \"leaf_joint\"");
-        assert_true(strstr(w->message, "armature of 1e-4") && w->remedy[0] != 0);
+        assert_true(strstr(w->message, "armature of 0.0001") && w->remedy[0] != 0);
         // Compiled again, it is not said again.
         assert_int_equal(us_model_compile(spec, NULL, &again, NULL), US_OK);
         assert_int_equal(us_spec_get_counts(spec).n_warning, 1);

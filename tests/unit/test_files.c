@@ -4,12 +4,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/files.h"
+#include "io_fault.h"
 
 static void what_is_written_is_read_again(void **state) {
     (void)state;
@@ -57,11 +59,61 @@ static void a_directory_is_begun_when_it_is_new_or_empty(void **state) {
     assert_int_equal(rmdir("begun"), 0);
 }
 
+// ---- disks that fail ----
+
+static int replace(void *context) {
+    return (int)usi_bytes_write("kept.txt", "another ", 8, "text", 4, context);
+}
+
+static int append(void *context) { return (int)usi_bytes_append("kept.txt", 0666, "line\n", 5, context); }
+
+// Whether the file has this text.
+static bool has_text(const char *text) {
+    char room[64] = "";
+    size_t n = 0;
+    return usi_bytes_read("kept.txt", room, sizeof room - 1, &n) == US_OK && n == strlen(text) &&
+           memcmp(room, text, n) == 0;
+}
+
+// At every operation: the new content, or an error and the old one. A line whose file cannot be closed is
+// there as a whole, and an error nevertheless.
+static void the_old_content_or_the_new_one(void **state) {
+    (void)state;
+    static const struct {
+        int (*body)(void *context);
+        const char *after;
+    } ways[] = {{replace, "another text"}, {append, "old\nline\n"}};
+    char here[4096];
+    assert_non_null(getcwd(here, sizeof here));
+    for (int way = 0; way < 2; way++) {
+        for (io_fault_kind kind = IO_FAULT_EIO; kind < IO_FAULT_KINDS; kind++) {
+            for (int at = 1;; at++) {
+                us_error err = {0};
+                assert_int_equal(usi_bytes_write("kept.txt", "old\n", 4, NULL, 0, &err), US_OK);
+                io_fault fault = {.kind = kind, .at = at, .directory = here};
+                if (!io_fault_run(&fault, ways[way].body, &err))
+                    fail_msg("this system cannot hand system calls to a test (seccomp)");
+                const bool is_mild = kind == IO_FAULT_SHORT || kind == IO_FAULT_EINTR;
+                const bool must_work = fault.n_hit == 0 || is_mild;
+                if (fault.code != (must_work ? US_OK : US_ERR_IO) ||
+                    !(must_work ? has_text(ways[way].after)
+                                : has_text("old\n") || strcmp(fault.call, "close") == 0))
+                    fail_msg("%s at operation %d (%s): status %d", io_fault_name(kind), at, fault.call,
+                             fault.code);
+                assert_int_equal(access("kept.txt.part", F_OK), -1);
+                if (fault.n_hit == 0) break;
+            }
+        }
+    }
+    assert_int_equal(remove("kept.txt"), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read_again),
         cmocka_unit_test(what_cannot_be_written_says_where_and_why),
         cmocka_unit_test(a_directory_is_begun_when_it_is_new_or_empty),
+        cmocka_unit_test(the_old_content_or_the_new_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

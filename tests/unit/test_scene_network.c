@@ -86,6 +86,7 @@ static void a_robot_that_says_nothing_speaks_under_its_own_name_with_every_defau
     assert_string_equal(d->base_frame, "cart/base");
     near(d->timeout, 0.5);
     assert_false(d->has_services);
+    assert_false(d->is_stamped);
     assert_int_equal(d->locomotion, US_LOCOMOTION_NONE);
     assert_int_equal(d->n_wheel + d->n_motor + d->motor_port, 0);
     near(d->battery_capacity, 0);
@@ -130,7 +131,7 @@ static void everything_that_can_be_written_is_read_in_si_units(void **state) {
     (void)state;
     us_spec *spec = load_cart(
         "<network namespace='mars/cart' frame-prefix='c_' node='brain' base='fork' timeout='1500 ms' "
-        "services='true'>"
+        "services='true' cmd-vel='TwistStamped'>"
         "<topic name='odom' rate='20 Hz'/><topic name='imu/data' rate='0.4 kHz'/><topic name='tf' rate='0'/>"
         "<uplink delay='1.3 s' jitter='100 ms' loss='0.02' bandwidth='1.5 kB/s' outages='10 20 50 60 s'/>"
         "<downlink delay='2 s' outages='1 min 90 s'/>"
@@ -147,6 +148,7 @@ static void everything_that_can_be_written_is_read_in_si_units(void **state) {
     assert_string_equal(d->base_frame, "cart/fork");
     near(d->timeout, 1.5);
     assert_true(d->has_services);
+    assert_true(d->is_stamped);
     near(rate_of(d, "odom"), 20);
     near(rate_of(d, "imu"), 400);
     near(rate_of(d, "tf"), 0);
