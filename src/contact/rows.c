@@ -290,9 +290,50 @@ static inline usi_v4 stretch_of(const usi_point_now *p, const usi_anchor *old, c
     return is_near ? xi + arc : xi;
 }
 
+// The built-in model, on ground that does not give way.
+static bool is_compliant(const usi_contacts *c, const usi_touch *t) {
+    const us_model *m = c->model;
+    return m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model == USI_MODEL_COMPLIANT &&
+           !m->material[t->material].is_soil;
+}
+
 // Whether a link turns so fast that what rolling gains in a step matters, see drain.
 static inline bool is_spinning(const usi_collision_body *k, double h) {
     return k->spin * k->spin * h > FAST_SPIN;
+}
+
+// Whether that turn moves what touches. A ball that turns about its centre and a capsule that turns about its
+// axis end a step as deep as their velocities said: what counts is how the middle of their roundness moves.
+static bool is_swaying(const usi_contacts *c, const usi_island *s, int32_t geom,
+                       const usi_collision_body *k) {
+    const double h = c->model->step;
+    if (!is_spinning(k, h)) return false;
+    const usi_geom *g = &c->model->geom[geom];
+    const bool is_capsule = g->geom.kind == US_GEOM_CAPSULE;
+    if (!is_capsule && g->geom.kind != US_GEOM_SPHERE) return true;
+    const usi_v4 com = s->O + c->solve.body[s->first_body + k->body].c,
+                 from_com = usi_from_A(k, &g->X_NG.p) + k->p - com, moved = usi_v4_cross(k->w, from_com);
+    double sway = sqrt(usi_v4_dot(moved, moved));
+    if (is_capsule) {
+        const us_vec3 axis = us_quat_rotate(g->X_NG.q, us_vec3_make(0, 0, 1));
+        const usi_v4 turned = usi_v4_cross(k->w, usi_to_world(k, axis));
+        sway += g->geom.size[0] * sqrt(usi_v4_dot(turned, turned));
+    }
+    return k->spin * sway * h > FAST_SPIN * g->geom.radius;
+}
+
+// The body whose spin pays for it, NULL where nobody's is taken: links of robots have friction of their own.
+static const usi_collision_body *find_spinner(const usi_contacts *c, const usi_collision_body *A,
+                                              const usi_collision_body *B) {
+    const usi_collision_body *k = B->spin >= A->spin ? B : A;
+    return k->node >= 0 && c->model->tree[k->tree].is_free_body ? k : NULL;
+}
+
+// Whether a point of the pair keeps what `drain` needs.
+static bool is_rolling(const usi_contacts *c, const usi_island *s, const usi_touch *t,
+                       const usi_collision_body *A, const usi_collision_body *B) {
+    return find_spinner(c, A, B) && is_compliant(c, t) &&
+           (is_swaying(c, s, t->geom_a, A) || is_swaying(c, s, t->geom_b, B));
 }
 
 // A body that rolls and leans (a coin on its rim) ends a step a little deeper than its velocities said, by
@@ -303,9 +344,8 @@ static inline bool is_spinning(const usi_collision_body *k, double h) {
 static void drain(const usi_contacts *c, const usi_island *s, const usi_point_now *p, const pair_now *n,
                   const double kept[2], double b) {
     const double predicted = kept[0], lost = predicted - p->gap, push = -b * n->K[0] / c->model->step;
-    const usi_collision_body *k = n->B->spin >= n->A->spin ? n->B : n->A;
-    if (!(lost > 0 && push > 0) || s->is_drained || k->node < 0 || !c->model->tree[k->tree].is_free_body)
-        return;
+    const usi_collision_body *k = find_spinner(c, n->A, n->B);
+    if (!(lost > 0 && push > 0) || s->is_drained || !k) return;
     usi_free *body = &c->solve.body[s->first_body + k->body];
     const usi_v4 at = body->c * (usi_v4){1, 1, 1, 0}, L = body->pw - usi_v4_cross(at, body->pv);
     const double energy = fmax(0, 0.5 * push * (1 + predicted / p->gap) * lost - kept[1]),
@@ -326,10 +366,9 @@ static inline void put_numbers(usi_block *k, usi_v4 b_mu, usi_v4 g_radius, usi_v
     at[3] = K_limit_rebound;
 }
 
-static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const usi_contact_state *now,
-                       usi_contact_state *next, pair_now *n, usi_block **at) {
+static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, usi_point_now *p,
+                       const usi_contact_state *now, usi_contact_state *next, pair_now *n, usi_block **at) {
     const double h = c->model->step;
-    usi_point_now *p = &c->collide.point[i];
     if (p->touch != n->touch) start_pair(c, s, next, p, n);
     const usi_anchor *old = p->old >= 0 ? &now->anchor[p->old] : &blank;
     usi_anchor *kept = &next->anchor[i];
@@ -449,11 +488,12 @@ bool usi_make_rows_of(usi_contacts *c, const usi_island *s, const usi_contact_st
     out->n_skipped = out->refused = 0;
     for (const int32_t *order = c->islands.order + s->first_point + first, *last = order + (end - first);
          order < last; order++) {
-        if (can_skip && !c->collide.point[*order].may_press) {
+        usi_point_now *p = &c->collide.point[*order];
+        if (can_skip && !p->may_press) {
             out->n_skipped++;
             continue;
         }
-        if (make_point(c, s, *order, now, next, pair, at)) continue;
+        if (make_point(c, s, *order, p, now, next, pair, at)) continue;
         out->refused = 1 + pair->pair->model;
         return false;
     }
@@ -585,12 +625,6 @@ static usi_v4 slip_impulse(const usi_contacts *c, const usi_point_now *p) {
     return slip->d[0] * usi_v4_all(slip->g[0]) + slip->d[1] * usi_v4_all(slip->g[1]);
 }
 
-static bool is_compliant(const usi_contacts *c, const usi_touch *t) {
-    const us_model *m = c->model;
-    return m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model == USI_MODEL_COMPLIANT &&
-           !m->material[t->material].is_soil;
-}
-
 // What a point keeps for `drain`: the gap that the step leaves, and the energy that its impulse has lost:
 // what it took from the bodies, less what is in the normal spring now and was not before.
 static void account(const usi_contacts *c, const usi_island *s, const usi_block *k, const double u[3],
@@ -621,7 +655,7 @@ void usi_keep_rows_of(usi_contacts *c, const usi_island *s, const usi_contact_st
     spring x = {NAN, NAN, 0, 0};
     int32_t touch = -1;
     bool presses = false;  // a point of the pair
-    bool spins = false;    // the pair
+    bool rolls = false;    // the pair
     for (; k < end; k++, u += 3) {
         if (k->point < 0) {
             take_loop(c, s, k);
@@ -638,8 +672,8 @@ void usi_keep_rows_of(usi_contacts *c, const usi_island *s, const usi_contact_st
             touch = p->touch;
             A = &c->collide.collision_body[c->islands.grouped[touch].collision_body_a];
             B = &c->collide.collision_body[c->islands.grouped[touch].collision_body_b];
-            spins = can_tie && (is_spinning(A, h) || is_spinning(B, h)) &&
-                    is_compliant(c, &c->collide.touch_now[touch]);
+            rolls = can_tie && (is_spinning(A, h) || is_spinning(B, h)) &&
+                    is_rolling(c, s, &c->collide.touch_now[touch], A, B);
         }
         if (k->law == USI_ROTATION) {
             keep_angle(k, A, h, a);
@@ -659,8 +693,8 @@ void usi_keep_rows_of(usi_contacts *c, const usi_island *s, const usi_contact_st
             is_tied = can_tie & p->is_tied & !is_sliding & (k->rebound == 0);
         }
         if (p->soil_contact >= 0) g += slip_impulse(c, p);
-        if (spins || (a->memory[0] != 0 && is_compliant(c, &c->collide.touch_now[touch])))
-            account(c, s, k, u, spins && k->g[0] > 0 && k->rebound == 0, a->memory);
+        if (rolls || (a->memory[0] != 0 && is_compliant(c, &c->collide.touch_now[touch])))
+            account(c, s, k, u, rolls && k->g[0] > 0 && k->rebound == 0, a->memory);
         a->xi = usi_to_A(A, xi);
         a->g = usi_to_A(A, g);
 
