@@ -31,6 +31,13 @@ void usi_release(const us_allocator *a, void *memory, size_t size, size_t align)
     if (memory) a->release(a->context, memory, size ? size : 1, align);
 }
 
+bool usi_memory_is_there(size_t size) {
+    void *volatile block = malloc(size);  // volatile: a block that nobody uses would be left out
+    const bool is_there = block != NULL;
+    free(block);
+    return is_there;
+}
+
 us_status usi_grow(const us_allocator *a, void **array, int32_t n, int32_t *cap, size_t each) {
     if (n < *cap) return US_OK;
     if (*cap > INT32_MAX / 2) return US_ERR_LIMIT;

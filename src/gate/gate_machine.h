@@ -12,7 +12,8 @@
 
 enum { USI_GATE_OWN = 8, USI_GATE_OTHERS = 32, USI_GATE_KNOWN = 16, USI_LEASE_LINE = 320 };
 
-// ns: a gate whose last command is older is quiet. Operators' programs send theirs ten times a second and more.
+// ns: a gate whose last command is older is quiet. Operators' programs send theirs ten times a second and
+// more.
 #define USI_GATE_BUSY (300 * INT64_C(1000000))
 
 // A participant of the network: the prefix of its GUID.

@@ -79,7 +79,7 @@ typedef struct usi_tenure {
     bool is_hearing;   // operators' commands reach this switch
     us_gate_role wanted[2];
     int64_t begun, stepped;  // ns
-    char why[160];    // it is over
+    char why[160];           // it is over
 } usi_tenure;
 
 void usi_tenure_init(usi_tenure *t, const usi_gate_id self[2], bool is_taking, bool is_yielding, int64_t now);
