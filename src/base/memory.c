@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/spare_memory.h"
+
 static void *heap_alloc(void *context, size_t size, size_t align) {
     (void)context;
     if (align < sizeof(void *)) align = sizeof(void *);

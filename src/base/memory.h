@@ -10,10 +10,6 @@ enum { USI_ALIGN = 64 };  // every array starts on a cache line
 void *usi_alloc(const us_allocator *a, size_t size, size_t align);                 // NULL when there is none
 void usi_release(const us_allocator *a, void *memory, size_t size, size_t align);  // NULL is allowed
 
-// Whether a block of that size is to be had now; it is given back. For libraries of others that use memory
-// which they were not given: what they need is looked for before they are called.
-bool usi_memory_is_there(size_t size);
-
 // Grows *array (of `each` bytes) so that it holds n + 1 elements. On failure nothing changes.
 us_status usi_grow(const us_allocator *a, void **array, int32_t n, int32_t *cap, size_t each);
 

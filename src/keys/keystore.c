@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
-#include "base/memory.h"
+#include "base/spare_memory.h"
 #include "keys/keys.h"
 
 enum { DAY = 86400, MAX_DAYS = 36500, MAX_NAME = 64, MAX_DEPTH = 8 };

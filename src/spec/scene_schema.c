@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/spare_memory.h"
 #include "spec/scene.h"
 #include "spec/schema.h"
 

@@ -9,6 +9,7 @@
 
 #include "allocator.h"
 #include "base/memory.h"
+#include "base/spare_memory.h"
 
 static void the_default_allocator_keeps_every_alignment(void **state) {
     (void)state;
