@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/spare_memory.h"
+
 static void *heap_alloc(void *context, size_t size, size_t align) {
     (void)context;
     if (align < sizeof(void *)) align = sizeof(void *);
@@ -29,6 +31,13 @@ void *usi_alloc(const us_allocator *a, size_t size, size_t align) {
 
 void usi_release(const us_allocator *a, void *memory, size_t size, size_t align) {
     if (memory) a->release(a->context, memory, size ? size : 1, align);
+}
+
+bool usi_memory_is_there(size_t size) {
+    void *volatile block = malloc(size);  // volatile: a block that nobody uses would be left out
+    const bool is_there = block != NULL;
+    free(block);
+    return is_there;
 }
 
 us_status usi_grow(const us_allocator *a, void **array, int32_t n, int32_t *cap, size_t each) {

@@ -151,7 +151,8 @@ bool usi_gate_machine_take(usi_gate_machine *m, const usi_gate_id *asker, const 
                               .term = m->term,
                               .access = m->access,
                               .role = m->role,
-                              .taker = m->taker};
+                              .taker = m->taker,
+                              .is_busy = m->admitted > 0 && now - m->admitted < USI_GATE_BUSY};
     memcpy(out->robot, request->robot, sizeof out->robot);
     if (m->access == US_GATE_HELD) {
         out->holder = m->holder;
@@ -169,6 +170,7 @@ bool usi_gate_machine_admit(usi_gate_machine *m, const usi_gate_id *writer, int6
         break;
     case US_GATE_HELD:
         is_admitted = is_commanding(m->role) && usi_gate_id_equal(&m->holder, writer);
+        if (is_admitted) m->admitted = now;
         break;
     default:
         break;

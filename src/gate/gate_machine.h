@@ -12,6 +12,10 @@
 
 enum { USI_GATE_OWN = 8, USI_GATE_OTHERS = 32, USI_GATE_KNOWN = 16, USI_LEASE_LINE = 320 };
 
+// ns: a gate whose last command is older is quiet. Operators' programs send theirs ten times a second and
+// more.
+#define USI_GATE_BUSY (300 * INT64_C(1000000))
+
 // A participant of the network: the prefix of its GUID.
 typedef struct usi_gate_id {
     uint8_t v[12];
@@ -39,6 +43,7 @@ typedef struct usi_lease_answer {
     usi_gate_id holder;  // zeros: none
     int64_t left;        // ns until the lease ends
     usi_gate_id taker;   // who asks the holder to give way; zeros: nobody
+    bool is_busy;        // a command of the holder's was taken lately
 } usi_lease_answer;
 
 // A number that was given with an answer. Who repeats it has heard the answer, at or after `time`.
@@ -68,6 +73,7 @@ typedef struct usi_gate_machine {
     uint32_t n_known;  // participants that asked for a lease: an open gate is not open for them
     usi_gate_asker known[USI_GATE_KNOWN];
     int64_t n_admitted, n_refused, n_end;
+    int64_t admitted;  // ns: the holder's last command; 0: none yet
 } usi_gate_machine;
 
 bool usi_gate_id_equal(const usi_gate_id *a, const usi_gate_id *b);

@@ -1,7 +1,7 @@
 // The lines of the lease's topics: words with one space between, the first names the format.
 //
 //     lease1 ROBOT SEQ BOOT NONCE TERM ROLE take|wait
-//     lease1 ROBOT BOOT ASKER SEQ NONCE TERM ACCESS ROLE HOLDER LEFT_MS TAKER
+//     lease1 ROBOT BOOT ASKER SEQ NONCE TERM ACCESS ROLE HOLDER LEFT_MS TAKER quiet|busy
 //
 // SEQ, TERM and LEFT_MS are decimal; BOOT and NONCE 16 hexadecimal digits; participants 24.
 #include <inttypes.h>
@@ -13,6 +13,7 @@
 static const char format_name[] = "lease1";
 static const char *const role_names[US_GATE_N_ROLE] = {"none", "passive", "beside", "active"};
 static const char *const access_names[US_GATE_N_ACCESS] = {"open", "held", "closed"};
+static const char *const busy_names[] = {"quiet", "busy"};
 static const int64_t ms = 1000000;
 
 const char *us_gate_role_name(us_gate_role role) {
@@ -36,9 +37,9 @@ void usi_lease_answer_write(const usi_lease_answer *a, char out[USI_LEASE_LINE])
     usi_gate_id_write(&a->holder, holder);
     usi_gate_id_write(&a->taker, taker);
     snprintf(out, USI_LEASE_LINE,
-             "%s %.63s %016" PRIx64 " %s %" PRIu64 " %016" PRIx64 " %" PRIu64 " %s %s %s %" PRId64 " %s",
+             "%s %.63s %016" PRIx64 " %s %" PRIu64 " %016" PRIx64 " %" PRIu64 " %s %s %s %" PRId64 " %s %s",
              format_name, a->robot, a->boot, asker, a->seq, a->nonce, a->term, access_names[a->access],
-             us_gate_role_name(a->role), holder, a->left / ms, taker);
+             us_gate_role_name(a->role), holder, a->left / ms, taker, busy_names[a->is_busy]);
 }
 
 // ---- reading ----
@@ -143,6 +144,7 @@ bool usi_lease_answer_read(const char *text, size_t length, usi_lease_answer *ou
     out->holder = read_id(&w);
     uint64_t left = read_number(&w, 10);
     out->taker = read_id(&w);
+    out->is_busy = read_name(&w, busy_names, 2) == 1;
     if (left > (uint64_t)(US_GATE_LEASE / ms)) w.at = NULL;
     out->left = (int64_t)left * ms;
     return w.at == w.end;

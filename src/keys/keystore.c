@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "base/spare_memory.h"
 #include "keys/keys.h"
 
 enum { DAY = 86400, MAX_DAYS = 36500, MAX_NAME = 64, MAX_DEPTH = 8 };
@@ -20,6 +21,15 @@ us_keystore_def us_keystore_def_default(void) {
 
 us_enclave_def us_enclave_def_default(void) {
     return (us_enclave_def){.enclave = "/", .days = 365, .domains = "0-230"};
+}
+
+// Bytes that OpenSSL takes for keys and signatures, with room: 0.6 MB were seen.
+static const size_t ssl_memory = (size_t)1 << 20;
+
+static us_status check_memory(us_error *err) {
+    if (usi_memory_is_there(ssl_memory)) return US_OK;
+    return us_error_set(err, US_ERR_MEMORY, NULL, "End other programs, or raise the limit (ulimit -v).",
+                        "no memory for keys");
 }
 
 // ---- names and places ----
@@ -88,6 +98,7 @@ us_status us_keystore_create(const char *path, const us_keystore_def *def, us_er
                             "invalid name of an authority \"%.100s\"", def->name);
     char text[4096], file[USI_KEY_PATH];
     us_status status = check_days(def->days, err);
+    if (!status) status = check_memory(err);
     if (!status) status = usi_governance_text(def->domains, text, sizeof text, err);
     if (status) return status;
     usi_identity authority = {0};
@@ -215,6 +226,7 @@ us_status us_keystore_add(const char *path, const us_enclave_def *def, us_error 
                             "an enclave needs a keystore and a definition");
     us_status status = check_enclave(def->enclave, err);
     if (!status) status = check_days(def->days, err);
+    if (!status) status = check_memory(err);
     if (status) return status;
     char *text = malloc(USI_KEY_TEXT);
     if (!text) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for permissions");

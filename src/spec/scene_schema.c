@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/spare_memory.h"
 #include "spec/scene.h"
 #include "spec/schema.h"
 
@@ -225,8 +226,12 @@ static us_status explain(usi_reader *r, const xmlNode *schema, const finding *f)
                     f->message[0] ? f->message : "the file does not follow the schema");
 }
 
+// Bytes that libxml2 takes for our schema, with room: 3 MB were seen.
+static const size_t schema_memory = (size_t)4 << 20;
+
 us_status usi_scene_validate(usi_reader *r, xmlDoc *doc) {
     us_status status = US_OK;
+    if (!usi_memory_is_there(schema_memory)) return usi_fail_memory(r);
     finding found = {0};
     errno = 0;
     xmlSchemaParserCtxt *parser = xmlSchemaNewMemParserCtxt(usi_scene_xsd, (int)usi_scene_xsd_length);

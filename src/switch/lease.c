@@ -100,6 +100,15 @@ void usi_lease_discovered(us_switch *sw, us_switch_source source, const usi_gate
     pthread_mutex_unlock(&c->lock);
 }
 
+void usi_lease_hear(us_switch *sw) {
+    usi_lease_client *c = &sw->lease;
+    if (atomic_exchange(&c->is_hearing, true)) return;
+    pthread_mutex_lock(&c->lock);
+    usi_tenure_hear(&c->tenure);
+    pthread_cond_signal(&c->wake);
+    pthread_mutex_unlock(&c->lock);
+}
+
 usi_tenure usi_lease_get(us_switch *sw) {
     usi_lease_client *c = &sw->lease;
     pthread_mutex_lock(&c->lock);

@@ -36,6 +36,7 @@ typedef struct usi_lease_client {
     _Atomic int64_t permit[2];     // ns of usi_switch_now: commands may be written before it; 0: none
     _Atomic int state;             // usi_tenure_state
     _Atomic bool is_restarted[2];  // the source has begun anew; the switch's thread clears it
+    _Atomic bool is_hearing;       // operators' commands come in
 
     pthread_mutex_t lock;  // guards what follows
     pthread_cond_t wake, changed;
@@ -50,6 +51,8 @@ us_status usi_lease_join(us_switch *sw, bool is_standby, bool is_keeping, us_err
 void usi_lease_close(us_switch *sw);
 // What discovery says of a source.
 void usi_lease_discovered(us_switch *sw, us_switch_source source, const usi_gate_discovery *found);
+// A command of the operators has come in.
+void usi_lease_hear(us_switch *sw);
 // Asks for the roles that the authority needs as it is now; on the switch's thread. A permission that is not
 // wanted any more is gone when it returns.
 void usi_lease_update(us_switch *sw);

@@ -18,7 +18,7 @@
 
 void usi_tenure_init(usi_tenure *t, const usi_gate_id self[2], bool is_taking, bool is_yielding,
                      int64_t now) {
-    *t = (usi_tenure){.is_taking = is_taking, .is_yielding = is_yielding, .stepped = now};
+    *t = (usi_tenure){.is_taking = is_taking, .is_yielding = is_yielding, .begun = now, .stepped = now};
     for (int i = 0; i < 2; i++) {
         t->gates[i].self = self[i];
         t->gates[i].heard = now;
@@ -37,6 +37,8 @@ void usi_tenure_set_kind(usi_tenure *t, us_switch_source source, usi_gate_kind k
 void usi_tenure_set_ready(usi_tenure *t, us_switch_source source, bool is_ready) {
     t->gates[source].is_ready = is_ready;
 }
+
+void usi_tenure_hear(usi_tenure *t) { t->is_hearing = true; }
 
 void usi_tenure_want(usi_tenure *t, const us_gate_role wanted[2]) {
     memcpy(t->wanted, wanted, sizeof t->wanted);
@@ -119,6 +121,7 @@ void usi_tenure_take(usi_tenure *t, us_switch_source source, const usi_lease_ans
     bool is_own = usi_gate_id_equal(&a->asker, &g->self);
     count_terms(g, a);
     if (is_own) take_own(g, a);
+    if (a->is_busy && !usi_gate_id_equal(&a->holder, &g->self)) t->is_busy = true;
     // An answer to another that was overtaken on its way says nothing new.
     if (a->term < g->term || (!is_own && is_held(g, now))) {
         if (!usi_gate_id_is_none(&a->taker)) g->taker = a->taker;
@@ -173,7 +176,10 @@ void usi_tenure_step(usi_tenure *t, int64_t now) {
 
 // ---- requests ----
 
+// Who does not hear what the holder passes on is not ready to follow it: with the leases it would keep those
+// away who do. Operators' programs discover a new reader when they do, and nothing in DDS says when.
 bool usi_tenure_is_ready(const usi_tenure *t, int64_t now) {
+    if (t->is_busy && !t->is_hearing && now - t->begun < USI_LEASE_HEARING) return false;
     for (int i = 0; i < 2; i++) {
         const usi_lease *g = &t->gates[i];
         bool has_answered = g->nonce != 0 && g->is_ready;

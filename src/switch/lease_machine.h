@@ -14,6 +14,10 @@
 #define USI_LEASE_SILENCE (US_GATE_LEASE + 50 * INT64_C(1000000))
 #define USI_LEASE_STEP (20 * INT64_C(1000000))
 
+// ns: from the start of a switch, how long it waits to hear the commands that another passes on. DDS repeats
+// an announcement that was lost after a second.
+#define USI_LEASE_HEARING (3000 * INT64_C(1000000))
+
 enum { USI_LEASE_SENT = 32 };
 
 // What discovery says of a source.
@@ -71,15 +75,20 @@ typedef struct usi_tenure {
     usi_tenure_state state;
     bool is_taking;    // asks a holder to give way
     bool is_yielding;  // gives way when asked to
+    bool is_busy;      // a gate took commands of another holder since this switch was started
+    bool is_hearing;   // operators' commands reach this switch
     us_gate_role wanted[2];
-    int64_t stepped;  // ns
-    char why[160];    // it is over
+    int64_t begun, stepped;  // ns
+    char why[160];           // it is over
 } usi_tenure;
 
 void usi_tenure_init(usi_tenure *t, const usi_gate_id self[2], bool is_taking, bool is_yielding, int64_t now);
 void usi_tenure_set_kind(usi_tenure *t, us_switch_source source, usi_gate_kind kind, int64_t now);
 void usi_tenure_set_ready(usi_tenure *t, us_switch_source source, bool is_ready);
-// Whether every gate that can be heard has answered, and commands would reach its source.
+// A command of the operators has come in.
+void usi_tenure_hear(usi_tenure *t);
+// Whether every gate that can be heard has answered, commands would reach its source, and this switch hears
+// those that another passes on.
 bool usi_tenure_is_ready(const usi_tenure *t, int64_t now);
 // The roles that the switch wants from here on; at most one of them is US_GATE_ACTIVE.
 void usi_tenure_want(usi_tenure *t, const us_gate_role wanted[2]);

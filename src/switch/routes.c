@@ -256,6 +256,7 @@ static void on_output(void *context, const us_sample *sample) {
 
 static void on_command(void *context, const us_sample *sample) {
     usi_route *route = context;
+    usi_lease_hear(route->sw);
     enqueue(route->sw, NULL, route, sample);
 }
 
@@ -532,13 +533,26 @@ static void log_unknown(us_switch *sw, const us_endpoint *e) {
     usi_switch_log(sw, "topic %s is not passed on: its type %s is not known", e->topic, e->type);
 }
 
-// Writers of a topic, without those of nodes that are not the robot's: another switch writes its commands.
+// Whether an endpoint, one of n in sw->list, may be the robot's. One without a name may, unless its
+// participant asks for leases: a switch that was killed before it told its nodes stays in the list for ten
+// seconds, and what it writes are commands. A switch announces that it asks before anything of the robot's.
+bool usi_switch_may_be_robots(const us_switch *sw, int32_t n, const us_endpoint *e) {
+    if (e->node[0]) return usi_switch_is_robots_node(sw, e->node);
+    for (int32_t i = 0; i < n; i++) {
+        const us_endpoint *other = &sw->list[i];
+        if (other->is_writer && !memcmp(other->participant, e->participant, sizeof e->participant) &&
+            !strcmp(other->topic, "rt/understudy/lease_request"))
+            return false;
+    }
+    return true;
+}
+
+// Writers of a topic, without those that are not the robot's: another switch writes its commands.
 int32_t usi_switch_count_writers(const us_switch *sw, int32_t n, const char *topic) {
     int32_t count = 0;
     for (int32_t i = 0; i < n; i++) {
         const us_endpoint *e = &sw->list[i];
-        bool is_robots = !e->node[0] || usi_switch_is_robots_node(sw, e->node);
-        count += e->is_writer && !e->is_own && is_robots && !strcmp(e->topic, topic);
+        count += e->is_writer && !e->is_own && !strcmp(e->topic, topic) && usi_switch_may_be_robots(sw, n, e);
     }
     return count;
 }
@@ -566,7 +580,7 @@ static void add_endpoint(us_switch *sw, us_switch_source source, const us_endpoi
         return;
     const us_message_type *type = us_message_find(e->type);
     usi_route *route = find_route(sw, e->topic, type);
-    if (e->node[0] && !usi_switch_is_robots_node(sw, e->node)) {
+    if (!usi_switch_may_be_robots(sw, n, e)) {
         if (is_common && route) note_foreign(sw, &route->sides[source], e->id);
         return;
     }

@@ -226,6 +226,7 @@ void *usi_switch_forward(void *context);
 // without those of nodes that are not the robot's.
 bool usi_switch_is_below_robot(const us_switch *sw, const char *topic);
 bool usi_switch_is_robots_node(const us_switch *sw, const char *node);
+bool usi_switch_may_be_robots(const us_switch *sw, int32_t n, const us_endpoint *e);
 int32_t usi_switch_count_writers(const us_switch *sw, int32_t n, const char *topic);
 
 // ---- gate_discovery.c ----

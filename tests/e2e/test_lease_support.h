@@ -43,8 +43,6 @@ typedef struct stage {
     _Atomic int32_t n_sent;
     pthread_mutex_t lock;  // guards what follows
     char control[16];
-    double latest;  // of this process itself, s: the longest that it was kept waiting
-    bool is_loaded;
 } stage;
 
 static pthread_mutex_t gates_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -117,16 +115,12 @@ static inline void close_source(source *s) {
 // Outputs of both sources and the operator's commands, 100 times a second.
 static inline void *live(void *context) {
     stage *s = context;
-    double before = clock_now();
     while (!atomic_load(&s->is_over)) {
         pthread_mutex_lock(&s->lock);
         for (int i = 0; i < 2; i++) {
             if (s->sources[i].state) write_text_message(s->sources[i].state, "alive");
         }
         us_msg_twist m = {.linear = {(double)(atomic_fetch_add(&s->n_sent, 1) + 1), 0, 0}};
-        double now = clock_now();
-        if (now - before - 0.01 > s->latest) s->latest = now - before - 0.01;
-        before = now;
         pthread_mutex_unlock(&s->lock);
         uint8_t bytes[128];
         size_t length = 0;

@@ -127,6 +127,27 @@ static void one_that_is_left_follows_while_others_are_stopped(void **state) {
     close_stage(s);
 }
 
+// One that was killed before it told the names of its nodes stays on the network until DDS misses it. What it
+// wrote are commands, and no output of the robot.
+static void a_switch_without_a_name_does_not_hide_the_commands(void **state) {
+    (void)state;
+    stage *s = open_stage();
+    us_bus *nameless[2];
+    for (int i = 0; i < 2; i++) {
+        nameless[i] = open_bus("cyclone", test_domain_of(1 + i));
+        us_writer *request = add_writer(nameless[i], "/understudy/lease_request", usi_type_string, reliable);
+        us_writer *twist = add_writer(nameless[i], "/k10/cmd_vel", usi_type_twist, reliable);
+        WAIT_FOR(us_writer_n_match(request) > 0 && us_writer_n_match(twist) > 0);
+    }
+    start_switch("a", "");
+    WAIT_FOR(is_flowing(&s->sources[0]));
+    WAIT_FOR((write_text_message(s->request, "k10 proxy"), controls(s, "proxy")) &&
+             is_flowing(&s->sources[1]));
+    for (int i = 0; i < 2; i++)
+        us_bus_close(nameless[i]);
+    close_stage(s);
+}
+
 // A holder of a lease by hand: what a switch does, with the moments of its requests and writes chosen here.
 typedef struct tenant {
     us_bus *bus;
@@ -280,6 +301,7 @@ int main(int n_argument, char **arguments) {
         cmocka_unit_test_teardown(a_replacement_takes_over_and_one_that_keeps_does_not_give_way, clear_stage),
         cmocka_unit_test_teardown(forged_authority_and_requests_change_nothing, clear_stage),
         cmocka_unit_test_teardown(one_that_is_left_follows_while_others_are_stopped, clear_stage),
+        cmocka_unit_test_teardown(a_switch_without_a_name_does_not_hide_the_commands, clear_stage),
         cmocka_unit_test_teardown(what_a_holder_writes_after_its_lease_is_refused, clear_stage),
         cmocka_unit_test_teardown(a_source_that_is_back_within_the_watchdog_was_lost, clear_stage),
         cmocka_unit_test_teardown(a_gate_is_open_before_a_lease_and_after_a_release, clear_stage),

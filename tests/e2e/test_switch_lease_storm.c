@@ -2,8 +2,16 @@
 // two busy loops. No command is taken twice, by one source or by both; and where a switch is ready, somebody
 // commands again within a lease and a little.
 //
+// Where the machine let nobody run that is no gap of a switch. The kernel counts for each thread how long it
+// was ready and had no processor; what the judge's slowest thread and the slowest thread of a switch that is
+// ready waited during a gap is taken off it. A switch that waits for anything else (a lock, a message, a
+// timer) is not excused.
+//
 // US_LONG_TESTS: a thousand rounds of each. US_ROUNDS and US_SEED: others.
 #include "test_lease_support.h"
+
+#include <dirent.h>
+#include <sys/prctl.h>
 
 typedef struct process {
     pid_t pid;           // 0: not running
@@ -14,13 +22,32 @@ typedef struct process {
     double stopped_until, start_at, looked;
 } process;
 
+// How long each thread of a process has waited for a processor since its start, s.
+typedef struct waits {
+    int32_t n;
+    struct {
+        int32_t id;
+        double time;
+    } threads[64];
+} waits;
+
+// A time without commands while a switch is ready, from its tenth of a second on.
+typedef struct gap {
+    bool is_open, is_told;
+    double from, length;
+    int32_t n_taken[2];  // when it was opened
+    double late;         // s that the judge's own loop was late since
+    waits own, switches[MAX_SWITCH];
+} gap;
+
 typedef struct storm {
     stage *s;
     maker m;
     int n_switch;
     process p[MAX_SWITCH];
     double loss;  // when a switch that had a lease was stopped or killed, or a change was asked for
-    double longest, judged;
+    gap gap;
+    double longest, longest_raw, judged;  // s, s, and when the judge looked last
     int64_t n_stop, n_kill, n_request, n_gap;
 } storm;
 
@@ -108,6 +135,100 @@ static void disturb(storm *t, double now) {
     }
 }
 
+// ---- the judge of gaps ----
+
+static waits read_waits(pid_t pid) {
+    waits w = {0};
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *dir = opendir(path);
+    for (const struct dirent *e = dir ? readdir(dir) : NULL; e && w.n < 64; e = readdir(dir)) {
+        if (e->d_name[0] == '.') continue;
+        char file[128];
+        long long ran = 0, waited = 0;
+        snprintf(file, sizeof file, "%s/%.16s/schedstat", path, e->d_name);
+        FILE *f = fopen(file, "r");
+        if (f && fscanf(f, "%lld %lld", &ran, &waited) == 2) {
+            w.threads[w.n].id = (int32_t)strtol(e->d_name, NULL, 10);
+            w.threads[w.n++].time = 1e-9 * (double)waited;
+        }
+        if (f) fclose(f);
+    }
+    if (dir) closedir(dir);
+    return w;
+}
+
+// The longest that any thread has waited from one reading to the other, s.
+static double longest_wait(const waits *before, const waits *after) {
+    double longest = 0;
+    for (int32_t i = 0; i < after->n; i++) {
+        double waited = after->threads[i].time;
+        for (int32_t k = 0; k < before->n; k++) {
+            if (before->threads[k].id == after->threads[i].id) waited -= before->threads[k].time;
+        }
+        if (waited > longest) longest = waited;
+    }
+    return longest;
+}
+
+static bool is_alive(const process *p) { return p->pid && p->is_ready && !p->is_stopped; }
+
+static void open_gap(storm *t, double from) {
+    t->gap = (gap){.is_open = true, .from = from, .own = read_waits(getpid())};
+    for (int i = 0; i < 2; i++)
+        t->gap.n_taken[i] = atomic_load(&t->s->sources[i].n_taken);
+    for (int i = 0; i < t->n_switch; i++) {
+        if (is_alive(&t->p[i])) t->gap.switches[i] = read_waits(t->p[i].pid);
+    }
+}
+
+static double excuse(const storm *t) {
+    const waits own = read_waits(getpid());
+    double judge_ = longest_wait(&t->gap.own, &own), longest = 0;
+    if (t->gap.late > judge_) judge_ = t->gap.late;
+    for (int i = 0; i < t->n_switch; i++) {
+        if (!is_alive(&t->p[i]) || t->gap.switches[i].n == 0) continue;
+        const waits now = read_waits(t->p[i].pid);
+        double waited = longest_wait(&t->gap.switches[i], &now);
+        if (waited > longest) longest = waited;
+    }
+    return judge_ + longest;
+}
+
+// It ended with the first command that was taken since, or because nobody is ready any more.
+static void close_gap(storm *t) {
+    double length = t->gap.length, bound = 1e-9 * (double)US_GATE_LEASE + 0.05;
+    for (int i = 0; i < 2; i++) {
+        const source *s = &t->s->sources[i];
+        int32_t n = t->gap.n_taken[i];
+        if (atomic_load(&s->n_taken) > n && s->taken[n].time - t->gap.from > length)
+            length = s->taken[n].time - t->gap.from;
+    }
+    t->gap.is_open = false;
+    if (length > t->longest_raw) t->longest_raw = length;
+    double excused = length > bound ? excuse(t) : 0, net = excused < length ? length - excused : 0;
+    if (excused > 0)
+        print_message("a gap of %.3f s, %.3f s of which processes had no processor\n", length, excused);
+    t->n_gap += net > bound;
+    if (net > t->longest) t->longest = net;
+}
+
+static void tell_gap(const storm *t, double now) {
+    print_message("gap at %.3f: loss %.3f s ago, last command %.3f", now, now - t->loss, now - t->gap.from);
+    for (int i = 0; i < t->n_switch; i++)
+        print_message("; s%d %s%s%s since %.3f", i, t->p[i].pid ? "runs" : "dead",
+                      t->p[i].is_ready ? " ready" : "", t->p[i].is_stopped ? " stopped" : "",
+                      now - t->p[i].ready_since);
+    for (int i = 0; i < 2; i++) {
+        us_gate_state g = us_gate_get_state(t->s->sources[i].gate, 0);
+        print_message("; gate %d %d %s left %.3f holder %02x%02x", i, (int)g.access,
+                      us_gate_role_name(g.role), 1e-9 * (double)g.left, g.holder[4], g.holder[11]);
+        for (int k = 0; k < t->n_switch; k++)
+            if (!memcmp(g.holder, t->p[k].ids[i], 12)) print_message(" s%d", k);
+    }
+    print_message("\n");
+}
+
 // The time without a command since a switch was last lost, while another was ready.
 static void measure_gap(storm *t, double now) {
     double last = t->loss, alive = 1e300;
@@ -116,31 +237,18 @@ static void measure_gap(storm *t, double now) {
         if (n > 0 && t->s->sources[i].taken[n - 1].time > last) last = t->s->sources[i].taken[n - 1].time;
     }
     for (int i = 0; i < t->n_switch; i++) {
-        const process *p = &t->p[i];
-        if (p->pid && p->is_ready && !p->is_stopped && p->ready_since < alive) alive = p->ready_since;
+        if (is_alive(&t->p[i]) && t->p[i].ready_since < alive) alive = t->p[i].ready_since;
     }
-    double from = last > alive ? last : alive, gap = now - from;
-    // While this process itself was kept waiting it sent no commands.
-    double late = t->judged > 0 ? now - t->judged - 0.005 : 0;
-    if (late > 0.02 && gap > late) gap -= late;
+    double from = last > alive ? last : alive, length = now - from;
+    if (t->gap.is_open && from > t->gap.from) close_gap(t);
+    if (!t->gap.is_open && length > 0.1) open_gap(t, from);
+    if (t->judged > 0 && now - t->judged > 0.025) t->gap.late += now - t->judged - 0.005;
     t->judged = now;
-    if (gap > t->longest) t->longest = gap;
-    double bound = 1e-9 * (double)US_GATE_LEASE + 0.05;
-    if (gap > bound && gap < bound + 0.006) {
-        t->n_gap++;
-        print_message("gap at %.3f: loss %.3f s ago, last command %.3f", now, now - t->loss, now - last);
-        for (int i = 0; i < t->n_switch; i++)
-            print_message("; s%d %s%s%s since %.3f", i, t->p[i].pid ? "runs" : "dead",
-                          t->p[i].is_ready ? " ready" : "", t->p[i].is_stopped ? " stopped" : "",
-                          now - t->p[i].ready_since);
-        for (int i = 0; i < 2; i++) {
-            us_gate_state g = us_gate_get_state(t->s->sources[i].gate, 0);
-            print_message("; gate %d %d %s left %.3f holder %02x%02x", i, (int)g.access,
-                          us_gate_role_name(g.role), 1e-9 * (double)g.left, g.holder[4], g.holder[11]);
-            for (int k = 0; k < t->n_switch; k++)
-                if (!memcmp(g.holder, t->p[k].ids[i], 12)) print_message(" s%d", k);
-        }
-        print_message("\n");
+    t->gap.length = length;
+    if (length > t->longest_raw && !t->gap.is_open) t->longest_raw = length;
+    if (t->gap.is_open && !t->gap.is_told && length > 1e-9 * (double)US_GATE_LEASE + 0.05) {
+        t->gap.is_told = true;
+        tell_gap(t, now);
     }
 }
 
@@ -149,12 +257,12 @@ static void report(const storm *t, int64_t n_round) {
     print_message(
         "%d switches, %lld rounds: %lld stops, %lld kills, %lld requests; %d commands sent, %d and %d taken, "
         "%d and %d refused; taken twice %d, returns %d and %d; at most %.3f s without anybody, %lld times "
-        "above the lease and 50 ms (this process was kept waiting for up to %.3f s)\n",
+        "above the lease and 50 ms (with what the machine kept processes waiting %.3f s)\n",
         t->n_switch, (long long)n_round, (long long)t->n_stop, (long long)t->n_kill, (long long)t->n_request,
         (int)atomic_load(&s->n_sent), (int)atomic_load(&s->sources[0].n_taken),
         (int)atomic_load(&s->sources[1].n_taken), (int)atomic_load(&s->sources[0].n_refused),
         (int)atomic_load(&s->sources[1].n_refused), (int)count_doubles(s), (int)count_returns(&s->sources[0]),
-        (int)count_returns(&s->sources[1]), t->longest, (long long)t->n_gap, s->latest);
+        (int)count_returns(&s->sources[1]), t->longest, (long long)t->n_gap, t->longest_raw);
 }
 
 static void judge(const storm *t) {
@@ -163,9 +271,9 @@ static void judge(const storm *t) {
     assert_int_equal(atomic_load(&s->sources[0].n_both) + atomic_load(&s->sources[1].n_both), 0);
     assert_int_equal(count_returns(&s->sources[0]), 0);
     assert_int_equal(count_returns(&s->sources[1]), 0);
-    // The lease and 50 ms, where processes get their time. Here six processes and two busy loops share the
-    // cores with whatever else the machine does: a second more is what schedulers were seen to take.
-    assert_true(t->longest < 1e-9 * (double)US_GATE_LEASE + 1);
+    // The lease and 50 ms. A short storm in passing beside whatever else the machine does is given a second
+    // more: its processes wait for pages and disks too, which the kernel does not count.
+    assert_true(t->longest <= 1e-9 * (double)US_GATE_LEASE + (getenv("US_LONG_TESTS") ? 0.05 : 1));
 }
 
 static void rage(int n_switch, int64_t n_round, uint64_t seed) {
@@ -173,6 +281,7 @@ static void rage(int n_switch, int64_t n_round, uint64_t seed) {
     for (int i = 0; i < 2; i++) {
         pid_t busy = fork();
         if (busy == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
             alarm(4000);
             for (volatile uint64_t k = 0;; k++) {
             }
@@ -190,13 +299,14 @@ static void rage(int n_switch, int64_t n_round, uint64_t seed) {
             n++;
             if (n % 100 == 0 && n < n_round) report(&t, n);
         }
-        measure_gap(&t, now);
+        measure_gap(&t, clock_now());
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     }
     for (int i = 0; i < n_switch; i++) {
         if (t.p[i].pid && t.p[i].is_stopped) kill(t.p[i].pid, SIGCONT);
     }
     WAIT_FOR(is_flowing(&t.s->sources[0]) || is_flowing(&t.s->sources[1]));
+    if (t.gap.is_open) close_gap(&t);
     report(&t, n_round);
     judge(&t);
     close_stage(t.s);

@@ -212,21 +212,41 @@ static void one_that_never_reads_fills_its_own_queue_and_nobody_elses(void **sta
 
 static void one_that_never_answers_a_ping_is_dropped_and_one_that_does_stays(void **state) {
     (void)state;
-    rig *r = begin(NULL, NULL, 1, 1);
+    // An answer may take 4 s, which a busy machine does not take and a test can wait for. The one that lives
+    // answers twice, and is there when the other has been dropped.
+    rig *r = begin(NULL, NULL, 0, 4);
     int dead = join(r, "echo.v1"), alive = join(r, "echo.v1");
     WAIT_UNTIL(r->n_open == 2);
-    int n_ping = 0;
-    while (n_ping < 3) {
+    for (int n_ping = 0; n_ping < 2; n_ping++) {
         frame *f = hear_frame(alive);
         assert_int_equal(f->first, 0x89);
         say_frame(alive, 0x8A, f->bytes, f->length);
-        n_ping++;
     }
     WAIT_UNTIL(r->n_closed == 1);
+    hear_end(dead);
     check_echo(alive);
     close(dead);
     close(alive);
     end(r);
+}
+
+// Whether a client of the echo is still served: it may have lost its place to a newcomer.
+static bool is_served(int fd) {
+    say_frame(fd, 0x81, "hello", 5);
+    frame *f = hear_frame(fd);
+    while (f->first == 0x89)  // a ping
+        f = hear_frame(fd);
+    return f->first == 0x81 && strcmp((char *)f->bytes, "hello") == 0;
+}
+
+// How many of n connections the server has closed.
+static int count_closed(const int *fd, int n) {
+    int n_closed = 0;
+    for (int k = 0; k < n; k++) {
+        char c;
+        n_closed += poll(&(struct pollfd){fd[k], POLLIN, 0}, 1, 0) > 0 && recv(fd[k], &c, 1, MSG_PEEK) <= 0;
+    }
+    return n_closed;
 }
 
 static void a_hundred_connections_are_served_or_refused_with_503(void **state) {
@@ -246,11 +266,14 @@ static void a_hundred_connections_are_served_or_refused_with_503(void **state) {
             fd[k] = -1;
         }
     }
-    assert_int_equal(n_in, 64);
-    assert_int_equal(n_out, 36);
-    for (int k = 0; k < 100; k++) {
-        if (fd[k] >= 0) check_echo(fd[k]);
-    }
+    // On a machine that needs seconds for a hundred handshakes those who came first have been silent for as
+    // long, and lose their places: there are 64 at any time all the same.
+    int n_served = 0;
+    for (int k = 0; k < 100; k++)
+        n_served += fd[k] >= 0 && is_served(fd[k]);
+    assert_int_equal(n_served, 64);
+    assert_int_equal(n_in, 64 + r->n_replaced);
+    assert_int_equal(n_in + n_out, 100);
     // The page is still served, and a place that becomes free is given away.
     assert_int_equal(ask(r, "GET /", "").status, 200);
     for (int k = 0; k < 100; k++) {
@@ -260,18 +283,12 @@ static void a_hundred_connections_are_served_or_refused_with_503(void **state) {
     int again = join(r, "echo.v1");
     check_echo(again);
     close(again);
-    // Idle ones by the hundred: those beyond the limit are closed at once, and when they are gone all is as
-    // before.
+    // Idle ones by the hundred: as many as are beyond the limit are closed, the last or, where they took
+    // their time, the first; and when they are gone all is as before.
     int idle[300];
     for (int k = 0; k < 300; k++)
         idle[k] = dial(r);
-    int n_closed = 0;
-    for (int k = 0; k < 300; k++) {
-        char c;
-        n_closed += poll(&(struct pollfd){idle[k], POLLIN, 0}, 1, k < 192 ? 0 : 1000) > 0 &&
-                    recv(idle[k], &c, 1, 0) <= 0;
-    }
-    assert_true(n_closed >= 300 - 192);
+    WAIT_UNTIL(count_closed(idle, 300) >= 300 - 192);
     for (int k = 0; k < 300; k++)
         close(idle[k]);
     WAIT_UNTIL(ask(r, "GET /", "").status == 200);

@@ -60,7 +60,7 @@ typedef struct rig {
     int32_t port;
     session sessions[MAX_SESSION];
     atomic_int n_open, n_opened, n_closed, n_message, n_drained, n_wake, n_refused, n_full, n_wrong_thread;
-    atomic_int n_sent;
+    atomic_int n_sent, n_replaced;
     _Atomic pthread_t thread;
     char last_refused[400];  // by the server's thread; read after n_refused
 } rig;
@@ -154,6 +154,7 @@ static inline void on_refused(void *context, const char *text) {
     rig *r = context;
     check_thread(r);
     snprintf(r->last_refused, sizeof r->last_refused, "%s", text);
+    if (strstr(text, " has its place")) atomic_fetch_add(&r->n_replaced, 1);
     atomic_fetch_add(&r->n_refused, 1);
 }
 

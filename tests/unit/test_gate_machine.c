@@ -213,6 +213,22 @@ static void a_flood_of_strangers_does_not_take_the_holders_nonces(void **state) 
     assert_int_equal(m.term, 1);
 }
 
+static void answers_say_whether_the_holder_commands(void **state) {
+    (void)state;
+    usi_gate_machine m = start();
+    asker a = {.id = A}, b = {.id = B};
+    // strangers at an open gate are nobody's holder
+    assert_true(usi_gate_machine_admit(&m, &C, ms));
+    assert_false(ask(&m, &b, US_GATE_NONE, false, 2 * ms).is_busy);
+    lease(&m, &a, US_GATE_ACTIVE, 3 * ms);
+    assert_false(usi_gate_machine_admit(&m, &C, 4 * ms));
+    assert_false(ask(&m, &b, US_GATE_NONE, false, 4 * ms).is_busy);
+    assert_true(usi_gate_machine_admit(&m, &A, 5 * ms));
+    assert_true(ask(&m, &b, US_GATE_NONE, false, 5 * ms).is_busy);
+    assert_true(ask(&m, &b, US_GATE_NONE, false, 4 * ms + USI_GATE_BUSY).is_busy);
+    assert_false(ask(&m, &b, US_GATE_NONE, false, 5 * ms + USI_GATE_BUSY).is_busy);
+}
+
 // ---- lines ----
 
 static void lines_are_read_as_they_were_written(void **state) {
@@ -238,6 +254,7 @@ static void lines_are_read_as_they_were_written(void **state) {
         memcpy(a.asker.v, &x, 8);
         memcpy(a.holder.v + 4, &y, 8);
         memcpy(a.taker.v + 2, &x, 8);
+        a.is_busy = x >> 7 & 1;
         usi_lease_answer a2;
         usi_lease_answer_write(&a, line);
         assert_true(usi_lease_answer_read(line, strlen(line), &a2));
@@ -290,6 +307,7 @@ int main(void) {
         cmocka_unit_test(who_counts_on_an_older_term_is_not_granted_another),
         cmocka_unit_test(requests_that_were_overtaken_or_forged_do_nothing),
         cmocka_unit_test(a_flood_of_strangers_does_not_take_the_holders_nonces),
+        cmocka_unit_test(answers_say_whether_the_holder_commands),
         cmocka_unit_test(lines_are_read_as_they_were_written),
         cmocka_unit_test(lines_that_were_changed_are_refused_or_say_something_else),
     };

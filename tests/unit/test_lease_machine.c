@@ -97,6 +97,7 @@ static void start_switch(world *w, int i) {
     memcpy(self[0].v + 3, &s->life, 8);
     memcpy(self[1].v + 3, &s->life, 8);
     usi_tenure_init(&s->tenure, self, draw(w) < 0.5, true, w->now);
+    usi_tenure_hear(&s->tenure);
     s->control = draw(w) < 0.5 ? US_SWITCH_HARDWARE : US_SWITCH_PROXY;
     for (int k = 0; k < 2; k++) {
         usi_tenure_set_kind(&s->tenure, (us_switch_source)k, USI_GATE_PRESENT, w->now);
@@ -408,6 +409,50 @@ static void silence_is_counted_while_somebody_listens(void **state) {
                 now < 5000 * ms + USI_LEASE_SILENCE + 25 * ms);
 }
 
+// A switch that asks the gate of a busy robot whose holder is gone, from 1 to `end`; when it asked for the
+// lease, ns, or 0.
+static int64_t ask_a_busy_gate(int64_t hears_at, int64_t end) {
+    usi_gate_id self[2] = {{{1}}, {{2}}};
+    const usi_gate_id holder = {{3}};
+    usi_gate_machine gate;
+    usi_tenure t;
+    usi_gate_machine_init(&gate, 5);
+    usi_tenure_init(&t, self, true, true, ms);
+    usi_tenure_set_kind(&t, US_SWITCH_HARDWARE, USI_GATE_PRESENT, ms);
+    usi_tenure_set_kind(&t, US_SWITCH_PROXY, USI_GATE_ABSENT, ms);
+    usi_tenure_set_ready(&t, US_SWITCH_HARDWARE, true);
+    usi_lease_request r = {.robot = "k10", .seq = 1, .boot = 5};
+    usi_lease_answer a;
+    assert_true(usi_gate_machine_take(&gate, &holder, &r, ms, 7, &a));
+    r = (usi_lease_request){.robot = "k10", .seq = 2, .boot = 5, .nonce = 7, .role = US_GATE_ACTIVE};
+    assert_true(usi_gate_machine_take(&gate, &holder, &r, ms, 8, &a));
+    assert_true(usi_gate_machine_admit(&gate, &holder, 2 * ms));
+    for (int64_t now = 3 * ms; now < end; now += ms) {
+        if (now == hears_at) usi_tenure_hear(&t);
+        usi_tenure_step(&t, now);
+        if (!usi_tenure_ask(&t, US_SWITCH_HARDWARE, now, &r)) continue;
+        if (r.role != US_GATE_NONE) return now;
+        assert_true(r.is_take == usi_tenure_is_ready(&t, now));
+        if (usi_gate_machine_take(&gate, &self[0], &r, now, (uint64_t)now, &a))
+            usi_tenure_take(&t, US_SWITCH_HARDWARE, &a, now);
+    }
+    return 0;
+}
+
+static void who_does_not_hear_the_commands_leaves_the_lease_to_others(void **state) {
+    (void)state;
+    const int64_t free_at = ms + US_GATE_LEASE, slack = 50 * ms;
+    // one that hears follows when the lease is over
+    int64_t at = ask_a_busy_gate(100 * ms, 10000 * ms);
+    assert_true(at >= free_at && at < free_at + slack);
+    // one that hears later follows then, though the gate is quiet since
+    at = ask_a_busy_gate(1500 * ms, 10000 * ms);
+    assert_true(at >= 1500 * ms && at < 1500 * ms + slack);
+    // and one that never hears anything at last
+    at = ask_a_busy_gate(-1, 10000 * ms);
+    assert_true(at >= ms + USI_LEASE_HEARING && at < ms + USI_LEASE_HEARING + USI_LEASE_PERIOD + slack);
+}
+
 static void a_gate_that_begins_anew_is_noticed(void **state) {
     (void)state;
     usi_gate_id self[2] = {{{1}}, {{2}}};
@@ -433,6 +478,7 @@ int main(void) {
         cmocka_unit_test(switches_without_gates_are_not_held_up),
         cmocka_unit_test(hardware_without_a_gate_is_commanded_with_the_proxys_lease),
         cmocka_unit_test(silence_is_counted_while_somebody_listens),
+        cmocka_unit_test(who_does_not_hear_the_commands_leaves_the_lease_to_others),
         cmocka_unit_test(a_gate_that_begins_anew_is_noticed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

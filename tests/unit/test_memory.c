@@ -9,6 +9,7 @@
 
 #include "allocator.h"
 #include "base/memory.h"
+#include "base/spare_memory.h"
 
 static void the_default_allocator_keeps_every_alignment(void **state) {
     (void)state;
@@ -34,6 +35,13 @@ static void nothing_asked_for_is_still_memory_of_its_own(void **state) {
     usi_release(&t.allocator, NULL, 100, 8);
     test_allocator_check(&t);
     assert_int_equal(t.n_alloc, 1);
+}
+
+static void memory_that_is_not_there_is_not_found(void **state) {
+    (void)state;
+    assert_true(usi_memory_is_there(1 << 20));
+    // more than any machine has addresses for
+    assert_false(usi_memory_is_there(SIZE_MAX / 4));
 }
 
 static void a_growing_array_keeps_its_contents(void **state) {
@@ -196,6 +204,7 @@ int main(void) {
         cmocka_unit_test(things_in_an_arena_are_aligned_and_do_not_overlap),
         cmocka_unit_test(an_arena_without_memory_says_so_and_goes_on_later),
         cmocka_unit_test(texts_in_an_arena_are_copies_and_none_stays_none),
+        cmocka_unit_test(memory_that_is_not_there_is_not_found),
         cmocka_unit_test(carved_arrays_start_on_cache_lines_and_do_not_overlap),
         cmocka_unit_test(the_watching_allocator_finds_what_it_is_there_for),
     };
