@@ -386,6 +386,7 @@ typedef struct usi_contacts {
     int32_t *inwards;  // n_node: the nodes of each tree, but those of a free root at its beginning from the
                        // deepest inwards
     double *far;       // m, largest distance of a shape's points from its node's origin
+    usi_v4 *core;      // the middle of each shape, see swept.c
     bool *is_plain;    // shapes whose axes are their node's
     int64_t n_solve, n_iteration, n_fallback;  // since create: islands, iterations, islands by other means
     int64_t n_fallback_by[USI_N_FALLBACK];     // islands by each bit of usi_fallback
