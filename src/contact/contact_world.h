@@ -416,6 +416,14 @@ us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, co
 void usi_contacts_destroy(usi_contacts *c);  // NULL is allowed
 void usi_contacts_poison(usi_contacts *c);
 
+// impact_time.c: pairs of shapes that began to push each other in the step that was solved, from the state
+// `now`; out has room for max_contact. Returns how many.
+typedef struct usi_impact {
+    int32_t geom_a, geom_b;
+    double time, speed;  // s since the start of the step; m/s at which they come together
+} usi_impact;
+int32_t usi_find_impacts(const usi_contacts *c, const usi_contact_state *now, usi_impact *out);
+
 // Finds what touches at (q, v), and which loose pairs of the model still overlap. US_ERR_LIMIT: more contact
 // points than the state has room for (error_count says how many). With is_residency_error: ground that is
 // needed cannot be had.
