@@ -197,25 +197,24 @@ static void every_bounce_is_one_event(void **state) {
     (void)state;
     built b = dropped_ball(0.6, 1e-3, US_INTEGRATOR_MIDPOINT);
     us_sim *sim = watch(b.model, NULL, 0);
-    double time[64], speed = INFINITY;
+    us_event last = {.time = 0};
     int n = 0;
     for (int i = 0; i < 4000; i++) {
         assert_int_equal(us_sim_step(sim, NULL), US_OK);
         for (int32_t k = 0; k < us_sim_n_event(sim); k++) {
             const us_event e = us_sim_get_event(sim, k);
-            // Slower than what two steps of weight give it is coming to rest.
+            // Slower than what some steps of weight give it is coming to rest.
             if (e.speed < 0.05) continue;
-            assert_true(n < 64 && e.speed < speed);
-            speed = e.speed;
-            time[n++] = e.time;
+            // It flies for as long as 0.8 of its speed takes it. An impact turns it at the end of its step,
+            // up to 1 ms late, and with up to a step of weight more, which is 1.6 ms of flight.
+            if (n > 0) assert_true(fabs(e.time - last.time - 2 * 0.8 * last.speed / G) < 2.6e-3);
+            assert_true(n == 0 || e.speed < last.speed);
+            last = e;
+            n++;
         }
     }
-    // Bounce k takes 0.8 of the time of the one before. An impact turns the ball at the end of its step, up
-    // to 1 ms late, and with up to a step of weight more, which is 1.6 ms of flight.
-    const double first = sqrt(2 * 0.5 / G);
+    printf("    %d bounces\n", n);
     assert_true(n > 10);
-    for (int k = 1; k < 6; k++)
-        assert_true(fabs(time[k] - time[k - 1] - 2 * first * pow(0.8, k)) < 2.6e-3);
     us_sim_destroy(sim);
     build_free(&b);
 }
