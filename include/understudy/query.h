@@ -66,6 +66,32 @@ typedef struct us_contact_event {
 US_API int32_t us_sim_n_contact_event(const us_sim *sim);
 US_API us_contact_event us_sim_get_contact_event(const us_sim *sim, int32_t i);  // shapes -1 for a bad index
 
+// What happened at which moment of the last step, in the order of time: with us_sim_def.enable_events, or
+// conditions. None before the first step and after us_sim_reset, us_sim_restore and us_sim_replace. Of each
+// condition and each limit the first passage in a step (adaptive: in a sub-step) is reported; one that passes
+// and comes back between two looks is not seen.
+//
+// How exact the time is: of conditions and limits under `adaptive` the order of its continuous extension (4),
+// under rk4 and midpoint that of a cubic through both ends of the step, whose velocities are taken as a
+// straight line; of trees that contact moves the first order. Impacts: where the gap at the start of the step
+// closes by the velocities there, and of free bodies by what accelerates them: exact for a ball on a plane.
+typedef enum us_event_kind {
+    US_EVENT_IMPACT,    // shapes begin to push each other
+    US_EVENT_LIMIT,     // a joint passes an end of its range
+    US_EVENT_CONDITION  // a us_condition passes 0
+} us_event_kind;
+typedef struct us_event {
+    us_event_kind kind;
+    double time;               // s, since the start
+    int32_t index;             // of the condition, or of the limited joint's velocity in v; impacts: -1
+    int32_t direction;         // 1: g, or q less the limit, becomes positive, -1: negative; impacts: 0
+    double limit;              // rad, m: the end of the range that was passed; otherwise 0
+    double speed;              // m/s, of impacts: at which the shapes come together; otherwise 0
+    int32_t shape_a, shape_b;  // of impacts: as in us_contact; otherwise -1
+} us_event;
+US_API int32_t us_sim_n_event(const us_sim *sim);
+US_API us_event us_sim_get_event(const us_sim *sim, int32_t i);  // index -2 and NaN for a bad index
+
 // The wrench that a joint's parent exerts on its child through the joint, as a mean over the last step:
 // moment about the child's origin and force, world axes. By inverse dynamics: what the motion of all that
 // hangs on the joint needed, less gravity, contact forces, loop closures and applied wrenches. Along the

@@ -45,6 +45,17 @@ typedef struct us_plugin {
     bool (*check)(void *context, const us_sim *sim, const void *state);
 } us_plugin;
 
+// A condition g(q, v, t) whose passage through 0 is an event (us_sim_get_event in query.h). It must be
+// continuous and follow from its arguments alone, and is asked some times in a step, twice and about ten
+// times more in one with an event. It changes nothing of the motion. A value that is not finite fails the
+// step.
+typedef struct us_condition {
+    const char *name;  // for messages; copied as a pointer
+    void *context;     // must outlive the sim
+    double (*value)(void *context, const us_model *model, const double *q, const double *v, double time);
+    int32_t direction;  // 1: upwards only, -1: downwards only, 0: both
+} us_condition;
+
 typedef struct us_sim_def {
     us_allocator allocator;
     bool enable_profile;  // read the clock around each stage (about 0.2 us per step)
@@ -54,6 +65,9 @@ typedef struct us_sim_def {
     const us_plugin *plugins;  // in the order in which they run; copied
     bool has_fixed_room;       // a step that finds more contact points than there is room for fails with
                                // US_ERR_LIMIT, instead of making room and going on; default false
+    bool enable_events;        // locate impacts and limits in time; conditions are located in any case
+    int32_t n_condition;
+    const us_condition *conditions;  // copied
 } us_sim_def;
 
 US_API us_sim_def us_sim_def_default(void);

@@ -144,6 +144,20 @@ static inline void add_point(usi_contacts *c, usi_touch *t, const usi_collision_
     t->n++;
 }
 
+// The feature of a core's point, which is none of a shape's.
+static const uint64_t CORE_FEATURE = UINT64_MAX;
+
+static void add_core(usi_contacts *c, usi_touch *t, const usi_collision_body *A,
+                     const usi_collision_body *B) {
+    usi_swept s;
+    if (c->model->geom[t->geom_a].geom.kind == US_GEOM_MESH && usi_is_swift(c, t->geom_b) &&
+        usi_swept_find(c, t->geom_a, A, t->geom_b, B, &s))
+        add_point(c, t, A, B, -s.normal, s.on_core - s.gap * s.normal, s.on_core, s.gap, CORE_FEATURE);
+    if (c->model->geom[t->geom_b].geom.kind == US_GEOM_MESH && usi_is_swift(c, t->geom_a) &&
+        usi_swept_find(c, t->geom_b, B, t->geom_a, A, &s))
+        add_point(c, t, A, B, s.normal, s.on_core, s.on_core - s.gap * s.normal, s.gap, CORE_FEATURE - 1);
+}
+
 static void find_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
     const us_model *m = c->model;
     const usi_geom *ga = &m->geom[t->geom_a], *gb = &m->geom[t->geom_b];
@@ -185,6 +199,7 @@ static void find_points(usi_contacts *c, const usi_contact_state *now, const usi
         add_point(c, t, A, B, is_turned ? -n : n, is_turned ? p_B : p_A, is_turned ? p_A : p_B,
                   f.gap[i] - margin, f.feature[i]);
     }
+    add_core(c, t, A, B);
     if (old && t->n > 0) match_points(c, now, old, t, A);
 }
 

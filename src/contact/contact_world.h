@@ -386,6 +386,7 @@ typedef struct usi_contacts {
     int32_t *inwards;  // n_node: the nodes of each tree, but those of a free root at its beginning from the
                        // deepest inwards
     double *far;       // m, largest distance of a shape's points from its node's origin
+    usi_v4 *core;      // the middle of each shape, see swept.c
     bool *is_plain;    // shapes whose axes are their node's
     int64_t n_solve, n_iteration, n_fallback;  // since create: islands, iterations, islands by other means
     int64_t n_fallback_by[USI_N_FALLBACK];     // islands by each bit of usi_fallback
@@ -414,6 +415,14 @@ us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, co
                               int32_t max_contact, usi_contacts **out);
 void usi_contacts_destroy(usi_contacts *c);  // NULL is allowed
 void usi_contacts_poison(usi_contacts *c);
+
+// impact_time.c: pairs of shapes that began to push each other in the step that was solved, from the state
+// `now`; out has room for max_contact. Returns how many.
+typedef struct usi_impact {
+    int32_t geom_a, geom_b;
+    double time, speed;  // s since the start of the step; m/s at which they come together
+} usi_impact;
+int32_t usi_find_impacts(const usi_contacts *c, const usi_contact_state *now, usi_impact *out);
 
 // Finds what touches at (q, v), and which loose pairs of the model still overlap. US_ERR_LIMIT: more contact
 // points than the state has room for (error_count says how many). With is_residency_error: ground that is

@@ -1,6 +1,7 @@
 // Contacts of a world: what never changes, scratch, and the work space of the solvers.
 #include <string.h>
 
+#include "contact/contact__collide.h"
 #include "contact/contact__newton.h"
 #include "contact/residency.h"
 
@@ -139,6 +140,7 @@ static bool fill_fixed(usi_contacts *c) {
     c->body_of_geom =
         usi_arena_alloc(&c->fixed, (size_t)(m->n_geom + 1) * sizeof(int32_t), _Alignof(int32_t));
     c->far = usi_arena_alloc(&c->fixed, (size_t)(m->n_geom + 1) * sizeof(double), _Alignof(double));
+    c->core = usi_arena_alloc(&c->fixed, (size_t)(m->n_geom + 1) * sizeof *c->core, _Alignof(usi_v4));
     c->is_plain = usi_arena_alloc(&c->fixed, (size_t)(m->n_geom + 1) * sizeof(bool), _Alignof(bool));
     c->tree_mass = usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof(double), _Alignof(double));
     c->tree_body_start =
@@ -146,7 +148,7 @@ static bool fill_fixed(usi_contacts *c) {
     c->loop_body =
         usi_arena_alloc(&c->fixed, (size_t)(2 * m->n_loop + 1) * sizeof(int32_t), _Alignof(int32_t));
     c->inwards = usi_arena_alloc(&c->fixed, (size_t)(m->n_node + 1) * sizeof(int32_t), _Alignof(int32_t));
-    if (!of_node || !c->inwards || !c->body_of_geom || !c->far || !c->is_plain || !c->tree_mass ||
+    if (!of_node || !c->inwards || !c->body_of_geom || !c->far || !c->core || !c->is_plain || !c->tree_mass ||
         !c->tree_body_start || !c->loop_body)
         return false;
     memset(of_node, 0, (size_t)(m->n_node + 1) * sizeof *of_node);
@@ -180,6 +182,7 @@ static bool fill_fixed(usi_contacts *c) {
         us_quat q = m->geom[g].X_NG.q;
         c->is_plain[g] = q.x == 0 && q.y == 0 && q.z == 0;
         c->far[g] = max_distance(&m->geom[g]);
+        c->core[g] = usi_core_of(&m->geom[g]);
     }
     order_inwards(c);
     for (int32_t l = 0; l < m->n_loop; l++) {

@@ -48,6 +48,9 @@ static const double TOLERANCE = 1e-6;
 // as much as the tolerance. Once it has come to rest, rounding leaves less than this, and it needs no more
 // iterations. (In a pile that takes too long: each step of the last creeping would cost an iteration.)
 static const double TOLERANCE_AT_REST = 1e-12;
+// The same of a robot on its own whose joints are all slower than STILL, m/s and rad/s: parked, it stays
+// where it is.
+static const double TREE_AT_REST = 1e-10, STILL = 1e-5;
 // Acceptance threshold of warm starts of moving bodies, faster than STEADY_SPEED, m/s and rad/s: velocities
 // that were found anew are kept only with a smaller residual, of one body and of several. Kept at the first
 // chance they would be off by the tolerance for good: the springs go on, after a few steps the residual is
@@ -202,9 +205,19 @@ static bool can_stop(usi_problem *p) {
     return false;
 }
 
+// Whether a joint of an island's tree moved in the last step.
+static bool has_motion(const usi_problem *p) {
+    const usi_tree *tree = usi_unit_tree(p, 0);
+    double square = 0;
+    for (int32_t j = tree->first; j < tree->end; j++)
+        square += p->in->v[j] * p->in->v[j];
+    return square > STILL * STILL;
+}
+
 // Whether the velocities of the start are the answer.
 static bool is_answer(usi_problem *p, double error) {
-    if (error > TOLERANCE || !p->is_free) return error <= TOLERANCE;
+    if (error > TOLERANCE) return false;
+    if (!p->is_free) return error <= TREE_AT_REST || p->n_unit > 1 || has_motion(p);
     const bool is_single = p->n_unit == 1;
     if (is_single && error <= TOLERANCE_AT_REST) return true;
     const double speed = max_speed(p);

@@ -191,9 +191,10 @@ static void set_angular(const usi_contacts *c, pair_now *n) {
     n->angular_pull = stiffness / sum;
 }
 
-// Torsion about the normal and rolling across it.
+// Torsion about the normal and rolling across it. The row of a wheel in soil leans against the normal: on
+// axes that are not square an angle that is kept would grow from step to step.
 static void make_rotation_block(const usi_contacts *c, pair_now *n, usi_block *k, const usi_block *point,
-                                usi_v4 turn) {
+                                usi_v4 normal, usi_v4 turn) {
     const us_touch_law *law = &n->law;
     if (!n->is_compliant || n->turned != n->touch) set_angular(c, n);
     k->law = USI_ROTATION;
@@ -206,11 +207,11 @@ static void make_rotation_block(const usi_contacts *c, pair_now *n, usi_block *k
     k->viscous = k->press = k->rebound = 0;
     k->K[0] = k->K[1] = n->angular_K;
     for (int i = 0; i < 3; i++) {
-        k->m[i] = point->d[i];
+        k->m[i] = i == 0 ? normal : point->d[i];
         k->d[i] = usi_v4_zero();
         k->R[i] = n->angular_R;
     }
-    usi_v4 along = usi_three_sums(turn * point->d[0], turn * point->d[1], turn * point->d[2]);
+    usi_v4 along = usi_three_sums(turn * k->m[0], turn * k->m[1], turn * k->m[2]);
     for (int i = 0; i < 3; i++)
         k->b[i] = n->angular_pull * along[i];
     k->radius = point->g[0];
@@ -429,7 +430,7 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, usi_poin
         n->n_impact++;
     }
     if (law->torsion > 0 || law->rolling > 0)
-        make_rotation_block(c, n, (*at)++, k, usi_from_A(n->A, &old->angle));
+        make_rotation_block(c, n, (*at)++, k, p->n, usi_from_A(n->A, &old->angle));
     if (wheel && wheel->blend > 0) {
         wheel->slip_block = (int32_t)(*at - c->rows.block);
         usi_soil_slip_block(c, wheel, k, (*at)++);

@@ -436,6 +436,7 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
                       .n_plugin = sim->n_plugin,
                       .plugins = sim->plugin,
                       .has_fixed_room = sim->has_fixed_room};
+    usi_events_define(sim, &def);
     us_sim *fresh = NULL;
     us_status status = usi_sim_make(model, &def, &fresh, err);
     if (status) return status;

@@ -49,7 +49,7 @@ us_status usi_make_room(us_sim *s, int32_t max_contact) {
     s->max_contact = max_contact;
     now.block = next.block = NULL;
     bool is_good = !status && usi_state_make(s, &now) && usi_state_make(s, &next) &&
-                   usi_deformables_grow(s, max_contact);
+                   usi_deformables_grow(s, max_contact) && usi_events_grow(s, max_contact);
     if (!is_good) {
         size_t size = s->state_size;
         usi_release(a, now.block, size, USI_ALIGN);

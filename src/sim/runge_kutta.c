@@ -31,7 +31,7 @@ static const tableau DOPRI5 = {
     {71.0 / 57600, 0, -71.0 / 16695, 71.0 / 1920, -17253.0 / 339200, 22.0 / 525, -1.0 / 40}};
 
 // q0 moved by the displacement t.
-static void displace(const us_model *m, const double *q0, const double *t, double *out_q) {
+void usi_displace(const us_model *m, const double *q0, const double *t, double *out_q) {
     usi_add(m, q0, t, out_q);
     for (int32_t i = 0; i < m->n_node; i++) {
         const usi_node *n = &m->node[i];
@@ -41,8 +41,8 @@ static void displace(const us_model *m, const double *q0, const double *t, doubl
 }
 
 // The displacement's rate, at the displacement t, where the position is q and the velocity v.
-static void displacement_rate(const us_model *m, const double *t, const double *q, const double *v,
-                              double *out) {
+void usi_displacement_rate(const us_model *m, const double *t, const double *q, const double *v,
+                           double *out) {
     memcpy(out, v, (size_t)m->n_pad * sizeof *out);
     for (int32_t i = 0; i < m->n_node; i++) {
         const usi_node *n = &m->node[i];
@@ -76,12 +76,12 @@ static bool runge_kutta(us_sim *s, const tableau *T, double h, const double *q0,
             s->displacement[k] = h * dt;
             s->mid_v[k] = v0[k] + h * dv;
         }
-        displace(m, q0, s->displacement, s->mid_q);
+        usi_displace(m, q0, s->displacement, s->mid_q);
         double *accel = s->accel + (size_t)i * n;
         memset(accel, 0, n * sizeof *accel);
         if (!usi_accelerate_explicit(s, s->mid_q, s->mid_v, command, accel)) return false;
         usi_closures_add(s, T->b[i] * h / m->step);
-        displacement_rate(m, s->displacement, s->mid_q, s->mid_v, s->rate + (size_t)i * n);
+        usi_displacement_rate(m, s->displacement, s->mid_q, s->mid_v, s->rate + (size_t)i * n);
     }
     for (size_t k = 0; k < n; k++) {
         double dt = 0, dv = 0;
@@ -92,8 +92,35 @@ static bool runge_kutta(us_sim *s, const tableau *T, double h, const double *q0,
         s->displacement[k] = h * dt;
         v1[k] = v0[k] + h * dv;
     }
-    displace(m, q0, s->displacement, q1);
+    usi_displace(m, q0, s->displacement, q1);
     return true;
+}
+
+// Within the last sub-step of Dormand and Prince's scheme: its continuous extension of fourth order (Hairer,
+// Norsett, Wanner 1993, section II.6), from the stages that it has left in scratch.
+static void sample_dopri(us_sim *s, double share, double length, double *out_q, double *out_v) {
+    static const double d[7] = {-12715105075.0 / 11282082432.0,  0,
+                                87487479700.0 / 32700410799.0,   -10690763975.0 / 1880347072.0,
+                                701980252875.0 / 199316789632.0, -1453857185.0 / 822651844.0,
+                                69997945.0 / 29380423.0};
+    const size_t n = (size_t)s->model->n_pad;
+    const double back = 1 - share;
+    for (size_t k = 0; k < n; k++) {
+        double y[2] = {0, s->sub_v[k]};
+        for (int i = 0; i < 2; i++) {
+            const double *rate = (i == 0 ? s->rate : s->accel) + k;
+            double change = 0, bend = 0;
+            for (size_t j = 0; j < 7; j++) {
+                change += DOPRI5.b[j] * rate[j * n];
+                bend += d[j] * rate[j * n];
+            }
+            const double first = rate[0] - change, last = change - rate[6 * n] - first;
+            y[i] += length * share * (change + back * (first + share * (last + back * bend)));
+        }
+        s->displacement[k] = y[0];
+        out_v[k] = y[1];
+    }
+    usi_displace(s->model, s->sub_q, s->displacement, out_q);
 }
 
 static const char EXPLICIT_REMEDY[] =
@@ -148,6 +175,10 @@ us_status usi_step_adaptive(us_sim *s, const us_command *command) {
         double factor = error > 0 ? 0.9 * pow(error, -0.2) : 5;
         factor = factor > 5 ? 5 : factor > 0.2 ? factor : 0.2;
         if (error <= 1) {
+            us_status status =
+                s->events ? usi_events_in_part(s, m->step - left, use, sample_dopri, s->trial_q, s->trial_v)
+                          : US_OK;
+            if (status) return status;
             left -= use;
             memcpy(s->sub_q, s->trial_q, bytes_q);
             memcpy(s->sub_v, s->trial_v, bytes_v);

@@ -106,6 +106,9 @@ typedef struct usi_input {
 } usi_input;
 typedef void usi_input_tap(void *context, const usi_input *input);
 
+// events.c. What is watched, and what was found in the last step.
+typedef struct usi_events usi_events;
+
 struct us_sim {
     const us_model *model;
     us_dyn *dyn;
@@ -137,6 +140,7 @@ struct us_sim {
     bool has_wrench;           // the step had wrenches: `wrench`
     us_contact_event *event;   // 2 max_contact; NULL: no shape can collide
     int32_t n_event;           // of the last step
+    usi_events *events;        // NULL: none are asked for
     usi_input_tap *input_tap;  // NULL: none
     void *input_context;
     bool enable_profile;
@@ -284,6 +288,25 @@ void usi_closures_add_projection(us_sim *s);
 const us_command *usi_take_applied(us_sim *s, const us_command *command, us_command *all);
 // query_event.c: after now and next have changed places.
 void usi_find_contact_events(us_sim *s);
+
+// events.c: what a definition asks for; no more events; room for those of so many contacts.
+us_status usi_events_create(us_sim *s, const us_sim_def *def, us_error *err);
+void usi_events_destroy(us_sim *s);
+void usi_events_clear(us_sim *s);
+bool usi_events_grow(us_sim *s, int32_t max_contact);
+void usi_events_define(const us_sim *s, us_sim_def *def);  // back to a definition
+// Before now and next change places. The values at the start of a step; those at the end of a part of it,
+// from `from` on and `length` long, s, within which `sample` knows the state; and all at the end of a step,
+// unless the integrator has shown its parts, with impacts.
+typedef void usi_sample(us_sim *s, double share, double length, double *out_q, double *out_v);
+us_status usi_events_begin(us_sim *s);
+us_status usi_events_in_part(us_sim *s, double from, double length, usi_sample *sample, const double *q1,
+                             const double *v1);
+us_status usi_events_end(us_sim *s);
+
+// runge_kutta.c: q moved by a displacement, and its rate there.
+void usi_displace(const us_model *m, const double *q0, const double *t, double *out_q);
+void usi_displacement_rate(const us_model *m, const double *t, const double *q, const double *v, double *out);
 
 // take_command.c. Carries over to next what a step keeps: the last acceleration, the sub-step, the drives'
 // commands, faults. usi_take_command: and then the command, and what plug-ins make of it.

@@ -74,6 +74,7 @@ static us_status start(us_sim *s, us_error *err) {
     memset(s->now.block, 0, s->state_size);
     s->has_last_step = false;
     s->n_event = 0;
+    usi_events_clear(s);
     usi_deformables_clear(s);
     if (m->n_q) memcpy(s->now.q, m->q_start, (size_t)m->n_q * sizeof(double));
     if (m->n_node) memcpy(s->now.v, m->v_start, (size_t)m->n_node * sizeof(double));
@@ -139,6 +140,7 @@ us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **ou
         s->event = usi_alloc(&d.allocator, usi_event_bytes(s->max_contact), _Alignof(us_contact_event));
         if (!s->event) status = US_ERR_MEMORY;
     }
+    if (!status) status = usi_events_create(s, &d, err);
     if (!status) status = usi_deformables_create(s);
     if (!status && !(usi_state_make(s, &s->now) && usi_state_make(s, &s->next) && make_scratch(s)))
         status = US_ERR_MEMORY;
@@ -173,6 +175,7 @@ void us_sim_destroy(us_sim *s) {
     us_allocator a = s->allocator;
     usi_contacts_destroy(s->contacts);
     usi_deformables_destroy(s);
+    usi_events_destroy(s);
     usi_pool_destroy(s->pool);
     us_dyn_destroy(s->dyn);
     usi_release(&a, s->now.block, s->state_size, USI_ALIGN);
@@ -316,6 +319,7 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     if (s->contacts) s->contacts->collide.n_soil_contact = 0;
     s->has_last_step = false;
     s->n_event = 0;
+    usi_events_clear(s);
     memcpy(s->now.block, s->next.block, s->state_size);
     usi_report_input(s, &(usi_input){.kind = USI_INPUT_STATE});
     return US_OK;

@@ -29,6 +29,8 @@ void usi_make_joint_rows(us_sim *s) {
 
 // Free bodies and touched trees alone need no integrator: their own stages say all.
 static us_status integrate(us_sim *s, const us_command *c) {
+    us_status status = s->events ? usi_events_begin(s) : US_OK;
+    if (status) return status;
     usi_closures_start(s);
     usi_choose_runs(s, c);
     if (s->dyn->n_run == 0 && (s->model->n_row == 0 || s->dyn->ignores_rows)) {
@@ -160,6 +162,7 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
 
     // Reads and writes: next.q, next.v.
     if (!status) status = constrain(s);
+    if (!status && s->events) status = usi_events_end(s);
     lap(&watch, US_STAGE_CONSTRAIN);
 
     // Reads: next. Writes: next.stuck, battery_energy, tick; then next is now; contact events.

@@ -426,12 +426,13 @@ us_wheel_reaction us_soil_wheel_reaction_faded(const us_soil *soil, const us_soi
     slip.slip *= fade;
     slip.angle *= fade;
     double rim = us_soil_wheel_radius(wheel) * spin;
-    if (vx * rim >= 0) return react_to(soil, wheel, history, sinkage, slip);
+    // At rest the signs of what trembles say nothing.
+    if (vx * rim >= 0 || fade == 0) return react_to(soil, wheel, history, sinkage, slip);
 
     // The hub moves against the rim: on a slope that is too steep. Between spinning on the spot (a slip of 1)
     // and sliding as fast as the rim rotates (-1, seen in the direction of motion) the soil in front changes
     // sides, and the forces are blended from one to the other.
-    double share = fmin(fabs(vx / rim), 1), size = fabs(slip.slip);
+    double share = fade * fmin(fabs(vx / rim), 1), size = fabs(slip.slip);
     slip.forward = rim < 0 ? -1 : 1;
     slip.slip = size;
     us_wheel_reaction spinning = react_to(soil, wheel, history, sinkage, slip);

@@ -105,15 +105,36 @@ static void add_ground(us_spec *spec, dice *d, double max_size, random_scene *s)
 
 // ---------------------------------------------------------------- bodies
 
+// A triangle across the box, and a fourth corner on top of it.
+static void set_corners(us_vec3 *point, us_vec3 l) {
+    point[0] = us_vec3_make(-0.3 * l.x, -0.3 * l.y, -0.2 * l.z);
+    point[1] = us_vec3_make(0.4 * l.x, -0.3 * l.y, -0.2 * l.z);
+    point[2] = us_vec3_make(-0.1 * l.x, 0.4 * l.y, -0.2 * l.z);
+    point[3] = us_vec3_make(0, 0, 0.4 * l.z);
+}
+
+// A bar, and a ball around one end of it that is thicker.
+static void set_parts(us_shape_def *part, us_vec3 l) {
+    const double r = 0.5 * fmin(fmin(l.x, l.y), l.z);
+    part[0] = us_shape_def_default(US_SHAPE_BOX);
+    part[0].size[0] = l.x;
+    part[0].size[1] = part[0].size[2] = 1.2 * r;
+    part[1] = us_shape_def_default(US_SHAPE_SPHERE);
+    part[1].size[0] = r;
+    part[1].X_BG.p = us_vec3_make(0.5 * l.x - r, 0, 0);
+}
+
 // A shape within a box of these lengths about the link's origin.
 static void add_shape(us_spec *spec, dice *d, int32_t link, us_vec3 l) {
     static const us_shape_kind kinds[] = {
-        US_SHAPE_BOX,  US_SHAPE_SPHERE, US_SHAPE_CYLINDER, US_SHAPE_CAPSULE,   US_SHAPE_LOZENGE,
-        US_SHAPE_DISC, US_SHAPE_CONE,   US_SHAPE_CONVEX,   US_SHAPE_ELLIPSOID, US_SHAPE_MESH};
+        US_SHAPE_BOX,      US_SHAPE_SPHERE,      US_SHAPE_CYLINDER, US_SHAPE_CAPSULE,     US_SHAPE_LOZENGE,
+        US_SHAPE_DISC,     US_SHAPE_CONE,        US_SHAPE_CONVEX,   US_SHAPE_ELLIPSOID,   US_SHAPE_MESH,
+        US_SHAPE_TRIANGLE, US_SHAPE_TETRAHEDRON, US_SHAPE_UNION,    US_SHAPE_INTERSECTION};
     const us_shape_kind kind = kinds[roll_int(d, (int)(sizeof kinds / sizeof *kinds))];
     const double r = 0.5 * fmin(l.x, l.y);
     us_shape_def shape = us_shape_def_default(kind);
     us_vec3 point[N_HULL];
+    us_shape_def part[2];
     shape.link = link;
     double size[3] = {r, l.z, 0};
     if (kind == US_SHAPE_MESH) {
@@ -143,6 +164,17 @@ static void add_shape(us_spec *spec, dice *d, int32_t link, us_vec3 l) {
                                     (i & 4 ? 0.5 : -0.5) * l.z * roll(d, 0.3, 1));
         shape.points = point;
         shape.n_point = N_HULL;
+    } else if (kind == US_SHAPE_TRIANGLE || kind == US_SHAPE_TETRAHEDRON) {
+        set_corners(point, l);
+        shape.points = point;
+        shape.n_point = kind == US_SHAPE_TRIANGLE ? 3 : 4;
+        size[0] = kind == US_SHAPE_TRIANGLE ? 0.1 * fmin(r, l.z) : 0;
+        size[1] = 0;
+    } else if (kind == US_SHAPE_UNION || kind == US_SHAPE_INTERSECTION) {
+        set_parts(part, l);
+        shape.parts = part;
+        shape.n_part = 2;
+        size[0] = size[1] = 0;
     }
     for (int j = 0; j < 3; j++)
         shape.size[j] = size[j];

@@ -57,10 +57,64 @@ static void rovers_drive_on_the_level_and_dig_in_on_steep_slopes(void **state) {
     }
 }
 
+// The fastest of a rover's links over a second, m/s; and how far it got meanwhile, m.
+static double creep(soil_world *w, double *out_way) {
+    const us_body chassis = {0};
+    const us_vec3 from = us_sim_get_pose(w->sim, chassis).p;
+    double fastest = 0;
+    for (int i = 0; i < 1000; i++) {
+        soil_steps(w, 1);
+        for (int32_t b = 0; b < us_model_get_counts(w->model).n_body; b++)
+            fastest = fmax(fastest, us_vec3_norm(us_sim_get_twist(w->sim, (us_body){b}).v));
+    }
+    *out_way = us_vec3_norm(us_vec3_sub(us_sim_get_pose(w->sim, chassis).p, from));
+    return fastest;
+}
+
+// With its brakes on. A nanometre per second is asked; what is left is rounding, and on uneven ground what
+// the solver leaves of the weight, 1e-10 of it.
+static void a_parked_rover_does_not_creep(void **state) {
+    (void)state;
+    static const char *const soils[] = {"dry_sand", "lunar", "clay", "mars_drift", "snow"};
+    for (int i = 0; i < 6; i++) {
+        char soil[48], slope[48];
+        snprintf(soil, sizeof soil, "soil=%s", soils[i % 5]);
+        snprintf(slope, sizeof slope, "slope=%d deg", i % 3 * 5);
+        const char *const parked[] = {"speed=0", "hold=2000", "height=0.002", slope, soil, NULL},
+                          *const uneven[] = {"speed=0 m/s", "hold=2000", NULL};
+        soil_world w =
+            i < 5 ? soil_file("bench/slope-k10.xml", parked) : soil_file("bench/k10-soil.xml", uneven);
+        double way;
+        soil_steps(&w, 12000);
+        const double fastest = creep(&w, &way);
+        printf("    %s: %.1e m/s, %.1e m in a second\n", i < 5 ? soil : "uneven", fastest, way);
+        assert_true(fastest <= 1e-10 && way <= 1e-10);
+        soil_free(&w);
+    }
+}
+
+// Drives that brake by damping alone: the rover rolls down at some millimetres per second, between rest and
+// rolling, for as long as it takes.
+static void a_rover_that_rolls_down_slowly_goes_on(void **state) {
+    (void)state;
+    static const char *const slow[] = {"speed=0", "height=0.002", "soil=lunar", NULL};
+    soil_world w = soil_file("bench/slope-k10.xml", slow);
+    soil_steps(&w, 6000);
+    const double early = us_vec3_norm(us_sim_get_twist(w.sim, (us_body){0}).v);
+    soil_steps(&w, 9000);
+    const double late = us_vec3_norm(us_sim_get_twist(w.sim, (us_body){0}).v);
+    printf("    %.4f mm/s after 6 s, %.4f after 15 s\n", 1e3 * early, 1e3 * late);
+    assert_true(early > 1e-4 && early < 5e-3);
+    assert_true(fabs(late - early) < 1e-3 * early);
+    soil_free(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rover_placed_on_the_surface_starts_on_every_slope),
         cmocka_unit_test(rovers_drive_on_the_level_and_dig_in_on_steep_slopes),
+        cmocka_unit_test(a_parked_rover_does_not_creep),
+        cmocka_unit_test(a_rover_that_rolls_down_slowly_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
