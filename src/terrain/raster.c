@@ -365,3 +365,36 @@ us_status us_raster_find_info(const us_raster_def *def, void (*progress)(void *c
     usi_raster_close(r);
     return status;
 }
+
+enum { MAX_LOADED = 1 << 26 };
+
+us_status us_raster_load(const us_raster_def *def, us_raster_info *out_info, double **out_samples,
+                         us_error *err) {
+    if (!def || !out_info || !out_samples)
+        return us_error_set(err, US_ERR_ARG, NULL, "give a definition and places for the answer",
+                            "an argument is NULL");
+    usi_raster *r = NULL;
+    us_status status = usi_raster_open(def, US_LAYER_NUMBER, NULL, &r, err);
+    if (status) return status;
+    us_place place = {.file = usi_raster_file(r)};
+    const size_t n = (size_t)r->frame.n_x * (size_t)r->frame.n_y;
+    double *samples = n <= MAX_LOADED ? usi_alloc(&def->allocator, n * sizeof(double), USI_ALIGN) : NULL;
+    if (n > MAX_LOADED)
+        status = us_error_set(err, US_ERR_LIMIT, &place, "make it coarser: gdalwarp -tr DX DY IN.tif OUT.tif",
+                              "%d x %d samples are more than 2^26", (int)r->frame.n_x, (int)r->frame.n_y);
+    else
+        status = samples ? usi_raster_read(r, 0, 0, r->frame.n_x, r->frame.n_y, samples, err) : no_memory(err);
+    if (status) {
+        usi_release(&def->allocator, samples, n * sizeof(double), USI_ALIGN);
+    } else {
+        *out_info = r->info;
+        *out_samples = samples;
+    }
+    usi_raster_close(r);
+    return status;
+}
+
+void us_raster_release(const us_raster_def *def, const us_raster_info *info, double *samples) {
+    if (samples)
+        usi_release(&def->allocator, samples, (size_t)info->n_x * (size_t)info->n_y * sizeof(double), USI_ALIGN);
+}

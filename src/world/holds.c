@@ -25,6 +25,7 @@ static void on_hold(void *context, const usi_input *input, const us_error *why) 
     else
         snprintf(line, sizeof line, "tick %lld: %.80s goes on: its ground is back", tick, name);
     us_world_log(w, why ? 2 : 0, line);
+    w->held_ns = us_clock_ns();
 }
 
 void usi_holds_listen(us_world *w) { usi_sim_set_hold_tap(w->live.sim, on_hold, w); }
