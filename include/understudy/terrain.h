@@ -53,8 +53,8 @@ typedef struct us_field_def {
     double spacing;    // m
     uint64_t seed, stream;
     double mean, variance;
-    // Mean and standard deviation of each node instead; NULL: those above. The covariance of two nodes is then
-    // the product of their deviations times that of the definition over its variance. Deviations are not
+    // Mean and standard deviation of each node instead; NULL: those above. The covariance of two nodes is
+    // then the product of their deviations times that of the definition over its variance. Deviations are not
     // negative.
     us_field_number mean_at, deviation_at;
     const void *mean_context, *deviation_context;
@@ -135,8 +135,9 @@ typedef enum us_scatter_kind { US_SCATTER_ROCKS, US_SCATTER_TREES } us_scatter_k
 
 // Rocks by the fraction of the ground that they cover, with the size distribution of the landing sites on
 // Mars (Golombek and Rapp 1997): those of at least diameter D cover density * exp(-q D), q = 1.79 + 0.152 /
-// density, per m. None overlaps another; covers above 0.4 of rocks from below 0.2 m do not fit. Trees by their number per m^2, none nearer to
-// another than `distance`. All a function of seed, stream and place alone.
+// density, per m. None overlaps another; covers above 0.4 of rocks from below 0.2 m do not fit. Trees by
+// their number per m^2, none nearer to another than `distance`. All a function of seed, stream and place
+// alone.
 typedef struct us_scatter_def {
     us_scatter_kind kind;
     uint64_t seed, stream;

@@ -231,8 +231,7 @@ us_status usi_residency_look_at_flow(usi_contacts *c, int32_t patch) {
         const usi_deformable *p = patch_of(c, g);
         usi_pager_begin(g->client);
         for (uint32_t t = 1; p && g->patch == patch + 1 && t <= p->n_tile; t++) {
-            if (p->spot[t].n_busy > 0)
-                usi_pager_need(g->client, window_of_tile(g, p, p->spot[t].place));
+            if (p->spot[t].n_busy > 0) usi_pager_need(g->client, window_of_tile(g, p, p->spot[t].place));
         }
     }
     c->collide.is_fat_valid = false;

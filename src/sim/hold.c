@@ -2,8 +2,8 @@
 //
 // A tile of a site may be deleted, cut off or unreadable while the world runs. Without the heights under a
 // tree of links nothing can be said about it: it stays where it is, without speed, and takes no part in
-// contact, until the tile is back. Trees that loops and couplings join stop together. So does the flow of soil
-// in a patch that reaches over such a tile.
+// contact, until the tile is back. Trees that loops and couplings join stop together. So does the flow of
+// soil in a patch that reaches over such a tile.
 //
 //     step   collide --> ground is lost --> hold what needs it --> collide again --> ...
 //     later  the tile is back --> it goes on from there, as if put there at rest
@@ -81,8 +81,8 @@ void usi_stop_held(us_sim *s, int32_t tree, int32_t end) {
 
 // ---------------------------------------------------------------- ground that is lost
 
-// Whether two trees are joined by a loop or coupling, of which the first is as `held` says and the second not:
-// then the second becomes so.
+// Whether two trees are joined by a loop or coupling, of which the first is as `held` says and the second
+// not: then the second becomes so.
 static bool spread(uint8_t *held, int32_t a, int32_t b) {
     if (a < 0 || b < 0 || held[a] == held[b]) return false;
     held[a] = held[b] = 1;

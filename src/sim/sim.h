@@ -16,30 +16,30 @@ typedef struct usi_applied {
 } usi_applied;
 
 // The state: all that the future depends on. X(type, name, count, unit, about)
-#define USI_STATE_FIELDS(X)                                                                           \
-    X(int64_t, tick, 1, "1", "steps since the start")                                                 \
-    X(double, q, n_q_pad, "rad, m", "positions, padded with 0")                                       \
-    X(double, v, n_pad, "rad/s, m/s", "velocities, padded with 0")                                    \
-    X(double, a, n_pad, "rad/s2, m/s2",                                                               \
-      "mean acceleration of the last step, padded: where the next one's iteration starts")            \
-    X(double, a_before, n_pad, "rad/s2, m/s2", "that of the step before")                             \
-    X(double, substep, 1, "s", "the error-controlled integrator's next sub-step; 0: the whole step")  \
-    X(double, drive_position, n_drive, "rad, m", "commanded position")                                \
-    X(double, drive_velocity, n_drive, "rad/s, m/s", "commanded velocity")                            \
-    X(double, drive_torque, n_drive, "N m, N", "commanded torque")                                    \
-    X(double, drive_limit_scale, n_drive, "1", "how much of its strength a drive has: 1 all, 0 none") \
-    X(double, drive_strength, n_drive, "1", "what a fault has left of its strength: 1 all, 0 none")   \
-    X(double, blockage, n_friction, "N m, N", "dry friction that a fault adds")                       \
-    X(double, battery_energy, n_battery, "J", "what is left in each battery")                         \
-    X(double, battery_on, n_battery, "1", "whether a battery is connected: 1, or 0")                  \
-    X(usi_encoder_state, encoder, n_encoder, "", "faults of encoders")                                \
-    X(usi_sensor_state, sensor, n_sensor, "", "what sensors keep, and their faults")                  \
-    X(double, reading, n_reading, "", "what sensors say, one after the other")                        \
-    X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")         \
-    X(double, stuck, n_friction, "rad, m", "where dry friction holds a joint")                        \
-    X(int32_t, n_applied, 1, "1", "bodies that a wrench was applied to")                              \
-    X(usi_applied, applied, n_body, "", "those wrenches: they act in the next step")                  \
-    X(uint8_t, held, n_hold, "", "trees, then patches: 1 where ground that is lost holds it (hold.c)")  \
+#define USI_STATE_FIELDS(X)                                                                            \
+    X(int64_t, tick, 1, "1", "steps since the start")                                                  \
+    X(double, q, n_q_pad, "rad, m", "positions, padded with 0")                                        \
+    X(double, v, n_pad, "rad/s, m/s", "velocities, padded with 0")                                     \
+    X(double, a, n_pad, "rad/s2, m/s2",                                                                \
+      "mean acceleration of the last step, padded: where the next one's iteration starts")             \
+    X(double, a_before, n_pad, "rad/s2, m/s2", "that of the step before")                              \
+    X(double, substep, 1, "s", "the error-controlled integrator's next sub-step; 0: the whole step")   \
+    X(double, drive_position, n_drive, "rad, m", "commanded position")                                 \
+    X(double, drive_velocity, n_drive, "rad/s, m/s", "commanded velocity")                             \
+    X(double, drive_torque, n_drive, "N m, N", "commanded torque")                                     \
+    X(double, drive_limit_scale, n_drive, "1", "how much of its strength a drive has: 1 all, 0 none")  \
+    X(double, drive_strength, n_drive, "1", "what a fault has left of its strength: 1 all, 0 none")    \
+    X(double, blockage, n_friction, "N m, N", "dry friction that a fault adds")                        \
+    X(double, battery_energy, n_battery, "J", "what is left in each battery")                          \
+    X(double, battery_on, n_battery, "1", "whether a battery is connected: 1, or 0")                   \
+    X(usi_encoder_state, encoder, n_encoder, "", "faults of encoders")                                 \
+    X(usi_sensor_state, sensor, n_sensor, "", "what sensors keep, and their faults")                   \
+    X(double, reading, n_reading, "", "what sensors say, one after the other")                         \
+    X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")          \
+    X(double, stuck, n_friction, "rad, m", "where dry friction holds a joint")                         \
+    X(int32_t, n_applied, 1, "1", "bodies that a wrench was applied to")                               \
+    X(usi_applied, applied, n_body, "", "those wrenches: they act in the next step")                   \
+    X(uint8_t, held, n_hold, "", "trees, then patches: 1 where ground that is lost holds it (hold.c)") \
     X(uint8_t, plugin, n_plugin_byte, "", "what plug-ins keep: us_plugin")
 
 typedef struct usi_state {
@@ -182,8 +182,8 @@ us_status usi_deformables_carry(us_sim *from, us_sim *to,
                                 bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t),
                                 us_error *err);
 
-// hold.c: what stands on ground that cannot be read stops, and the rest of the world goes on. The tap hears of
-// it; NULL: such a step fails.
+// hold.c: what stands on ground that cannot be read stops, and the rest of the world goes on. The tap hears
+// of it; NULL: such a step fails.
 void usi_sim_set_hold_tap(us_sim *s, usi_hold_tap *tap, void *context);
 // After a collide stage that found ground that is lost: stops what stands there. False: nothing does, or the
 // step is to fail.

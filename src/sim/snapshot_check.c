@@ -141,7 +141,7 @@ static bool is_contact_sound(const us_sim *s, const usi_contact_state *c) {
 
 bool usi_state_is_sound(const us_sim *s, const usi_state *t) {
     const us_model *m = s->model;
-    return is_motion_sound(m, t) && are_drives_sound(m, t) && are_wrenches_sound(m, t) && are_holds_sound(m, t) &&
-           are_encoders_sound(m, t) && are_sensors_sound(m, t) && is_contact_sound(s, &t->contact) &&
-           usi_plugins_are_sound(s, t->plugin);
+    return is_motion_sound(m, t) && are_drives_sound(m, t) && are_wrenches_sound(m, t) &&
+           are_holds_sound(m, t) && are_encoders_sound(m, t) && are_sensors_sound(m, t) &&
+           is_contact_sound(s, &t->contact) && usi_plugins_are_sound(s, t->plugin);
 }

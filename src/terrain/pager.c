@@ -467,8 +467,7 @@ static usi_window whole_blocks(const usi_pager *p, usi_window window) {
 }
 
 void usi_pager_need(usi_pager_client *client, usi_window window) {
-    client->n_need =
-        list_tiles(client, whole_blocks(client->pager, window), client->need, client->n_need);
+    client->n_need = list_tiles(client, whole_blocks(client->pager, window), client->need, client->n_need);
 }
 
 bool usi_pager_is_broken(usi_pager_client *client, usi_window window) {
@@ -476,7 +475,8 @@ bool usi_pager_is_broken(usi_pager_client *client, usi_window window) {
     const usi_window w = whole_blocks(p, window);
     if (w.i0 > w.i1 || w.j0 > w.j1) return false;
     const int32_t first = tile_at(p, w.i0 < 0 ? 0 : w.i0, w.j0 < 0 ? 0 : w.j0),
-                  last = tile_at(p, w.i1 > p->n_x - 1 ? p->n_x - 1 : w.i1, w.j1 > p->n_y - 1 ? p->n_y - 1 : w.j1);
+                  last = tile_at(p, w.i1 > p->n_x - 1 ? p->n_x - 1 : w.i1,
+                                 w.j1 > p->n_y - 1 ? p->n_y - 1 : w.j1);
     bool is_broken = false;
     pthread_mutex_lock(&p->mutex);
     for (int32_t v = first / p->n_u; v <= last / p->n_u; v++) {

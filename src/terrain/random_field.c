@@ -357,10 +357,10 @@ static us_status vary(const us_field_def *def, const us_field_part *part, double
             const double mean = def->mean_at ? def->mean_at(def->mean_context, x, y) : def->mean,
                          deviation = def->deviation_at ? def->deviation_at(def->deviation_context, x, y) : 1;
             if (!isfinite(mean) || !(deviation >= 0) || !isfinite(deviation))
-                return us_error_set(err, US_ERR_VALUE, NULL,
-                                    "give a finite mean and a deviation of 0 or more for each place",
-                                    "at %g m east and %g m north of the south-west corner: mean %g, deviation %g",
-                                    x, y, mean, deviation);
+                return us_error_set(
+                    err, US_ERR_VALUE, NULL, "give a finite mean and a deviation of 0 or more for each place",
+                    "at %g m east and %g m north of the south-west corner: mean %g, deviation %g", x, y, mean,
+                    deviation);
             out[k] = mean + deviation * part->values[k];
         }
     }

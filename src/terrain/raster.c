@@ -383,7 +383,8 @@ us_status us_raster_load(const us_raster_def *def, us_raster_info *out_info, dou
         status = us_error_set(err, US_ERR_LIMIT, &place, "make it coarser: gdalwarp -tr DX DY IN.tif OUT.tif",
                               "%d x %d samples are more than 2^26", (int)r->frame.n_x, (int)r->frame.n_y);
     else
-        status = samples ? usi_raster_read(r, 0, 0, r->frame.n_x, r->frame.n_y, samples, err) : no_memory(err);
+        status =
+            samples ? usi_raster_read(r, 0, 0, r->frame.n_x, r->frame.n_y, samples, err) : no_memory(err);
     if (status) {
         usi_release(&def->allocator, samples, n * sizeof(double), USI_ALIGN);
     } else {
@@ -396,5 +397,6 @@ us_status us_raster_load(const us_raster_def *def, us_raster_info *out_info, dou
 
 void us_raster_release(const us_raster_def *def, const us_raster_info *info, double *samples) {
     if (samples)
-        usi_release(&def->allocator, samples, (size_t)info->n_x * (size_t)info->n_y * sizeof(double), USI_ALIGN);
+        usi_release(&def->allocator, samples, (size_t)info->n_x * (size_t)info->n_y * sizeof(double),
+                    USI_ALIGN);
 }

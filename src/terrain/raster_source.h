@@ -11,11 +11,11 @@ typedef struct usi_raster_source {
     int32_t n_chain;
     OGRSpatialReferenceH srs;  // NULL: plain metres
     double gt[6];
-    int32_t n_x, n_y;                      // of the file
-    int32_t band;                          // of the last of the chain
-    int32_t alpha;                         // band of the file that says where there is something; 0: none
-    bool is_signed;                        // bytes of the file are from -128 to 127, which GDAL reads from 0 to 255
-    double factor, shift;                  // value = factor * sample + shift, m
+    int32_t n_x, n_y;      // of the file
+    int32_t band;          // of the last of the chain
+    int32_t alpha;         // band of the file that says where there is something; 0: none
+    bool is_signed;        // bytes of the file are from -128 to 127, which GDAL reads from 0 to 255
+    double factor, shift;  // value = factor * sample + shift, m
     int32_t column, row, n_column, n_row;  // the part of the grid that it covers; rows from the north
     bool is_joined;                        // with the first: it is read through that
     bool is_much_finer;                    // than the grid

@@ -100,9 +100,10 @@ static us_status prepare(scatter_grid *k, const us_scatter_def *def, us_error *e
     double density = 0, reach = def->distance;
     if (def->kind == US_SCATTER_ROCKS) {
         if (def->density > 0 && !find_rocks(k))
-            return us_error_set(err, US_ERR_VALUE, NULL, "give a lower density, or a larger minimum size",
-                                "rocks from %g to %g m that cover %g of the ground do not fit beside each other",
-                                def->min_size, def->max_size, def->density);
+            return us_error_set(
+                err, US_ERR_VALUE, NULL, "give a lower density, or a larger minimum size",
+                "rocks from %g to %g m that cover %g of the ground do not fit beside each other",
+                def->min_size, def->max_size, def->density);
         density = k->number[SIZES];
         reach = def->max_size;
     } else {

@@ -18,10 +18,11 @@ static void on_hold(void *context, const usi_input *input, const us_error *why) 
     const char *name = usi_sim_held_name(sim, input->index);
     const long long tick = (long long)us_sim_get_tick(sim);
     if (why)
-        snprintf(line, sizeof line,
-                 "tick %lld: %.80s stops, since its ground cannot be read: %.300s: %.200s; %.200s; then it goes "
-                 "on by itself",
-                 tick, name, why->file, why->message, why->remedy);
+        snprintf(
+            line, sizeof line,
+            "tick %lld: %.80s stops, since its ground cannot be read: %.300s: %.200s; %.200s; then it goes "
+            "on by itself",
+            tick, name, why->file, why->message, why->remedy);
     else
         snprintf(line, sizeof line, "tick %lld: %.80s goes on: its ground is back", tick, name);
     us_world_log(w, why ? 2 : 0, line);

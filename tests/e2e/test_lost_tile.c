@@ -27,7 +27,8 @@ static void order(ws_client *c, const char *words) {
         if (!ws_next(c, 100) || c->opcode != WS_TEXT) continue;
         cJSON *reply = parse_json((const char *)c->message);
         const bool is_mine = strcmp(member(reply, "op")->valuestring, "reply") == 0;
-        if (is_mine && !cJSON_IsTrue(member(reply, "ok"))) fail_msg("%s: %s", words, (const char *)c->message);
+        if (is_mine && !cJSON_IsTrue(member(reply, "ok")))
+            fail_msg("%s: %s", words, (const char *)c->message);
         cJSON_Delete(reply);
         if (is_mine) return;
     }

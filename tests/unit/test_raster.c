@@ -442,7 +442,7 @@ static int64_t check_ramp(const char *file, const us_raster_def *settings, bool 
             double truth = -100 + 5 * a + 4 * (b - 0.5);
             if (isfinite(z) && !is_resampled) assert_true(z == truth);
             if (isfinite(z) && is_resampled) assert_true(fabs(z - truth) < 10);
-            const bool is_gap = a < 4 && b < 3.5, is_there = a > 6 || b > 6;
+            const bool is_gap = a < 4 && b<3.5, is_there = a> 6 || b > 6;
             if (is_gap) assert_true(isnan(z));
             if (is_there && !is_resampled) assert_true(isfinite(z));
         }
