@@ -7,6 +7,7 @@
 
 #include "bus.h"
 #include "terrain.h"
+#include "terrain_map.h"
 #include "understudy/terrain.h"
 
 static const char ELEMENT[] = "understudy terrain random";
@@ -16,10 +17,12 @@ enum { WHOLE = 4096, MAX_TABLE = 100000, MAX_NODES = 1 << 24 };
 typedef struct settings {
     us_random_site_def def;
     const char *out, *size, *covariance, *method, *table, *craters, *rocks;
-    cli_list soil;
+    const char *mean, *deviation;
+    cli_list soil, soil_mean, soil_deviation;
     int64_t seed, threads;
     bool is_json;
-    double *table_values;
+    double *table_values, *table_at;
+    terrain_map map[2 * US_SITE_LAYERS];  // of each layer, mean and deviation
 } settings;
 
 // Up to `most` numbers with commas between them; how many, or -1.
@@ -76,7 +79,7 @@ static int read_method(settings *s) {
                     s->method);
 }
 
-// Lines of a distance and the covariance there, evenly spaced from 0 on; # begins a remark.
+// Lines of a distance and the covariance there, from 0 on; # begins a remark.
 static int read_table(settings *s, bool has_variance) {
     us_field_def *h = &s->def.height;
     char *text = NULL;
@@ -84,8 +87,9 @@ static int read_table(settings *s, bool has_variance) {
     int code = cli_read_file(s->table, &text, &length), line_number = 0;
     if (code != CLI_GO_ON) return code;
     s->table_values = cli_allocate(MAX_TABLE, sizeof(double));
-    static const char remedy[] = "write lines of a distance in m and the covariance there, evenly spaced, "
-                                 "the first at distance 0 and the largest";
+    s->table_at = cli_allocate(MAX_TABLE, sizeof(double));
+    static const char remedy[] = "write lines of a distance in m and the covariance there, by growing "
+                                 "distance, the first at 0 and its value the largest";
     char *next = NULL;
     for (char *line = strtok_r(text, "\n", &next); line && code == CLI_GO_ON;
          line = strtok_r(NULL, "\n", &next)) {
@@ -95,10 +99,8 @@ static int read_table(settings *s, bool has_variance) {
         char *end, *last;
         double r = strtod(line, &end), value = strtod(end, &last);
         int32_t n = h->n_table;
-        if (n == 1) h->table_spacing = r;
-        bool is_even = n == 0 ? r == 0 : fabs(r - n * h->table_spacing) <= 1e-6 * h->table_spacing * n;
-        if (end == line || last == end || last[strspn(last, " \t")] || !isfinite(value) || !is_even ||
-            n == MAX_TABLE) {
+        bool is_next = n == 0 ? r == 0 : n < MAX_TABLE && r > s->table_at[n - 1] && isfinite(r);
+        if (end == line || last == end || last[strspn(last, " \t")] || !isfinite(value) || !is_next) {
             code = cli_fail(CLI_BAD_INPUT, ELEMENT, remedy,
                             "%s: line %d, \"%.60s\", does not go on with the table", s->table, line_number,
                             line);
@@ -108,6 +110,7 @@ static int read_table(settings *s, bool has_variance) {
             code = cli_fail(CLI_BAD_INPUT, ELEMENT, remedy,
                             "%s: the covariance %g at %g m is greater than %g at 0", s->table, value, r,
                             s->table_values[0]);
+        s->table_at[n] = r;
         s->table_values[h->n_table++] = value;
     }
     free(text);
@@ -117,6 +120,7 @@ static int read_table(settings *s, bool has_variance) {
                         (int)h->n_table, h->n_table ? s->table_values[0] : 0);
     h->covariance = US_COVARIANCE_TABLE;
     h->table = s->table_values;
+    h->table_at = s->table_at;
     if (!has_variance) h->variance = s->table_values[0];
     return CLI_GO_ON;
 }
@@ -201,6 +205,8 @@ static int read_soils(settings *s) {
         soil->name[length] = 0;
         soil->field = def->height;
         if (def->height.covariance == US_COVARIANCE_TABLE) soil->field.covariance = US_COVARIANCE_EXPONENTIAL;
+        soil->field.table = soil->field.table_at = NULL;
+        soil->field.n_table = 0;
         soil->field.mean = x[0];
         soil->field.variance = x[1];
         soil->field.length = x[2];
@@ -209,13 +215,84 @@ static int read_soils(settings *s) {
     return CLI_GO_ON;
 }
 
+// The mean and the deviation of each place, of the heights (layer 0) or of a soil's parameter.
+static int read_maps(settings *s, int32_t layer, us_field_def *field, const char *mean,
+                     const char *deviation) {
+    double number;
+    terrain_map *map = &s->map[2 * (ptrdiff_t)layer];
+    int code = CLI_GO_ON;
+    if (mean && terrain_is_number(mean, &number)) {
+        field->mean = number;
+    } else if (mean) {
+        code = terrain_map_load(layer ? "--soil-mean" : "--mean", mean, &s->def.height, -INFINITY, &map[0]);
+        field->mean_at = terrain_map_at;
+        field->mean_context = &map[0];
+    }
+    if (code != CLI_GO_ON || !deviation) return code;
+    if (terrain_is_number(deviation, &number) && number >= 0) {
+        field->variance = number * number;
+        return CLI_GO_ON;
+    }
+    field->deviation_at = terrain_map_at;
+    field->deviation_context = &map[1];
+    return terrain_map_load(layer ? "--soil-deviation" : "--deviation", deviation, &s->def.height, 0,
+                            &map[1]);
+}
+
+// What a list of NAME=... says of a soil's parameter; NULL: nothing.
+static const char *said_of(const cli_list *list, const char *name) {
+    const size_t length = strlen(name);
+    for (int32_t i = 0; i < list->n; i++) {
+        if (strncmp(list->item[i], name, length) == 0 && list->item[i][length] == '=')
+            return list->item[i] + length + 1;
+    }
+    return NULL;
+}
+
+static int check_names(const settings *s, const cli_list *list, const char *option) {
+    for (int32_t i = 0; i < list->n; i++) {
+        const size_t length = strcspn(list->item[i], "=");
+        bool is_known = false;
+        for (int32_t k = 0; k < s->def.n_soil; k++)
+            is_known |= strlen(s->def.soil[k].name) == length &&
+                        strncmp(s->def.soil[k].name, list->item[i], length) == 0 && list->item[i][length];
+        if (!is_known)
+            return cli_fail(CLI_BAD_INPUT, ELEMENT,
+                            "write NAME=EXPRESSION or NAME=FILE.tif, of a NAME that a --soil gives",
+                            "%s: \"%s\"", option, list->item[i]);
+    }
+    return CLI_GO_ON;
+}
+
+static int read_all_maps(settings *s, bool has_variance) {
+    if (s->deviation && has_variance)
+        return cli_fail(CLI_BAD_INPUT, ELEMENT, "keep one of the two", "--variance and --deviation");
+    int code = read_maps(s, 0, &s->def.height, s->mean, s->deviation);
+    if (code == CLI_GO_ON) code = check_names(s, &s->soil_mean, "--soil-mean");
+    if (code == CLI_GO_ON) code = check_names(s, &s->soil_deviation, "--soil-deviation");
+    for (int32_t i = 0; i < s->def.n_soil && code == CLI_GO_ON; i++) {
+        us_soil_field *soil = &s->def.soil[i];
+        code = read_maps(s, i + 1, &soil->field, said_of(&s->soil_mean, soil->name),
+                         said_of(&s->soil_deviation, soil->name));
+    }
+    return code;
+}
+
 // ---------------------------------------------------------------- what came out
 
 static void print_layer(const char *name, const char *unit, const us_field_def *asked,
                         const us_random_layer *got) {
-    printf("%-12s mean %.6g, variance %.6g, from %.6g to %.6g%s (asked for: mean %.6g, variance %.6g, %s",
-           name, got->mean, got->variance, got->low, got->high, unit, asked->mean, asked->variance,
-           us_covariance_name(asked->covariance));
+    printf("%-12s mean %.6g, variance %.6g, from %.6g to %.6g%s (asked for: ", name, got->mean, got->variance,
+           got->low, got->high, unit);
+    if (asked->mean_at)
+        printf("mean of each place, ");
+    else
+        printf("mean %.6g, ", asked->mean);
+    if (asked->deviation_at)
+        printf("deviation of each place, ");
+    else
+        printf("variance %.6g, ", asked->variance);
+    printf("%s", us_covariance_name(asked->covariance));
     if (asked->covariance != US_COVARIANCE_TABLE) printf(", length %.6g m", asked->length);
     if (asked->covariance == US_COVARIANCE_MATERN || asked->covariance == US_COVARIANCE_FRACTAL)
         printf(", smoothness %.3g", asked->smoothness);
@@ -314,17 +391,19 @@ static int make(settings *s) {
 static const cli_command command = {
     .name = "terrain random",
     .summary = "makes a site from a seed",
-    .about = "Heights are a normal random field of the mean, variance and covariance asked for, exact up "
-             "to 4096 samples each\n"
-             "way, within 1e-3 of the variance for sites of any size; the same bits on every machine. "
-             "Craters and rocks are\n"
-             "added to it.\n"
-             "\n"
-             "  understudy terrain random -o site/ --size 1000 --variance 25 --length 200 --seed 7\n"
-             "  understudy terrain random -o moon/ --size 20000 --variance 400 --length 3000 --craters "
-             "100 --seed 7\n"
-             "  understudy terrain random -o field/ --size 500 --soil cohesion=800,10000,30 --soil "
-             "friction-angle=0.6,0.002,30\n"};
+    .about =
+        "Heights are a normal random field of the mean, variance and covariance asked for, exact up "
+        "to 4096 samples each\n"
+        "way, within 1e-3 of the variance for sites of any size; the same bits on every machine. "
+        "Craters and rocks are\n"
+        "added to it.\n"
+        "\n"
+        "  understudy terrain random -o site/ --size 1000 --variance 25 --length 200 --seed 7\n"
+        "  understudy terrain random -o moon/ --size 20000 --variance 400 --length 3000 --craters "
+        "100 --seed 7\n"
+        "  understudy terrain random -o slope/ --size 500 --mean 0.1*x --deviation 0.5+0.002*y --length 50\n"
+        "  understudy terrain random -o field/ --size 500 --soil cohesion=800,10000,30 --soil "
+        "friction-angle=0.6,0.002,30\n"};
 
 static int check_settings(const settings *s) {
     if (!s->out) return cli_fail(CLI_BAD_INPUT, ELEMENT, "add -o DIR", "no directory is given for the site");
@@ -344,8 +423,9 @@ int terrain_random(int argc, char **argv) {
         {"size", CLI_TEXT, &s.size, "M[,M]", "metres eastward and northward; one sample for each spacing"},
         {"spacing", CLI_NUMBER, &h->spacing, "M", "metres between samples (1)"},
         {"seed", CLI_INTEGER, &s.seed, "N", "the same seed, the same ground (0)"},
-        {"mean", CLI_NUMBER, &h->mean, "M", "mean height (0)"},
+        {"mean", CLI_TEXT, &s.mean, "M", "mean height (0), an expression of x and y, or a file .tif"},
         {"variance", CLI_NUMBER, &variance, "M2", "of the heights, m^2 (1)"},
+        {"deviation", CLI_TEXT, &s.deviation, "M", "instead: m, an expression of x and y, or a file .tif"},
         {"covariance", CLI_TEXT, &s.covariance, "NAME",
          "exponential, gaussian, matern, fractal (default) or spherical"},
         {"length", CLI_NUMBER, &h->length, "M", "its length (200)"},
@@ -357,6 +437,9 @@ int terrain_random(int argc, char **argv) {
          "for each km^2; then min and max diameter, slope (10,500,2)"},
         {"rocks", CLI_TEXT, &s.rocks, "SHARE[,...]", "of the ground covered; then min and max diameter"},
         {"soil", CLI_LIST, &s.soil, "NAME=...", "a parameter of the soil as a field: MEAN,VARIANCE,LENGTH"},
+        {"soil-mean", CLI_LIST, &s.soil_mean, "NAME=...",
+         "its mean: an expression of x and y, or a file .tif"},
+        {"soil-deviation", CLI_LIST, &s.soil_deviation, "NAME=...", "its standard deviation, likewise"},
         {"threads", CLI_INTEGER, &s.threads, "N", "the ground is the same for any number (1)"},
         {"json", CLI_FLAG, &s.is_json, NULL, "the report as JSON"},
     };
@@ -373,7 +456,11 @@ int terrain_random(int argc, char **argv) {
     if (code == CLI_GO_ON) code = read_covariance(&s, !isnan(variance));
     if (code == CLI_GO_ON) code = read_scatter(&s);
     if (code == CLI_GO_ON) code = read_soils(&s);
+    if (code == CLI_GO_ON) code = read_all_maps(&s, !isnan(variance));
     if (code == CLI_GO_ON) code = make(&s);
     free(s.table_values);
+    free(s.table_at);
+    for (int i = 0; i < 2 * US_SITE_LAYERS; i++)
+        free(s.map[i].value);
     return code;
 }

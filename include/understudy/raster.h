@@ -58,6 +58,13 @@ typedef struct us_raster_info {
 US_API us_status us_raster_find_info(const us_raster_def *def, void (*progress)(void *context, double share),
                                      void *context, us_raster_info *out_info, us_error *err);
 
+// All samples of a raster: out_info->n_x * n_y numbers, row by row from the south-west corner, NaN where
+// there is none; to be released by us_raster_release with the same info. Errors as above; US_ERR_LIMIT for
+// more than 2^26.
+US_API us_status us_raster_load(const us_raster_def *def, us_raster_info *out_info, double **out_samples,
+                                us_error *err);
+US_API void us_raster_release(const us_raster_def *def, const us_raster_info *info, double *samples);
+
 typedef struct us_site_import_def {
     us_raster_def height;
     int32_t n_ortho, n_region;

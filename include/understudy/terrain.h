@@ -44,18 +44,27 @@ typedef enum us_field_method {
     US_FIELD_PATCH,
 } us_field_method;
 
+// A number at a place, m from the field's node (0, 0).
+typedef double (*us_field_number)(const void *context, double x, double y);
+
 typedef struct us_field_def {
     us_allocator allocator;
     int32_t n_x, n_y;  // nodes
     double spacing;    // m
     uint64_t seed, stream;
     double mean, variance;
+    // Mean and standard deviation of each node instead; NULL: those above. The covariance of two nodes is
+    // then the product of their deviations times that of the definition over its variance. Deviations are not
+    // negative.
+    us_field_number mean_at, deviation_at;
+    const void *mean_context, *deviation_context;
     us_covariance covariance;
     double length;      // m
     double smoothness;  // of matern and fractal; default 0.8
-    // Covariances at r = 0, table_spacing, ...; linear between them, 0 beyond; the first is the variance.
+    // Covariances at r = 0, table_spacing, ..., or at the distances of table_at, which begin with 0 and grow;
+    // linear between them, 0 beyond; the first is the variance.
     int32_t n_table;
-    const double *table;
+    const double *table, *table_at;  // table_at NULL: evenly spaced
     double table_spacing;
     us_field_method method;
     int32_t n_outer;   // products in the sum; default 200
@@ -126,8 +135,9 @@ typedef enum us_scatter_kind { US_SCATTER_ROCKS, US_SCATTER_TREES } us_scatter_k
 
 // Rocks by the fraction of the ground that they cover, with the size distribution of the landing sites on
 // Mars (Golombek and Rapp 1997): those of at least diameter D cover density * exp(-q D), q = 1.79 + 0.152 /
-// density, per m. Of two that overlap the larger is kept. Trees by their number per m^2, none nearer to
-// another than `distance`. All a function of seed, stream and place alone.
+// density, per m. None overlaps another; covers above 0.4 of rocks from below 0.2 m do not fit. Trees by
+// their number per m^2, none nearer to another than `distance`. All a function of seed, stream and place
+// alone.
 typedef struct us_scatter_def {
     us_scatter_kind kind;
     uint64_t seed, stream;

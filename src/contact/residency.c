@@ -20,6 +20,7 @@
 // tiles with busy columns is needed as well. When a quiet tile of a patch gets such columns, the ask is made
 // anew before the next step, in which they may be looked at.
 #include "contact/residency.h"
+#include "contact/contact__collide.h"
 #include "contact/contact__parts.h"
 
 #include "geom/geom.h"
@@ -130,6 +131,7 @@ static usi_window window_of_tile(const usi_residency *g, const usi_deformable *p
 }
 
 static void need_busy(const usi_residency *g, const usi_deformable *patch) {
+    if (patch->is_held) return;
     for (uint32_t i = 1; i <= patch->n_tile; i++) {
         if (patch->spot[i].n_busy > 0)
             usi_pager_need(g->client, window_of_tile(g, patch, patch->spot[i].place));
@@ -172,7 +174,7 @@ static usi_deformable *patch_of(const usi_contacts *c, const usi_residency *g) {
 bool usi_residency_is_due(const usi_contacts *c) {
     for (int32_t i = 0; i < c->n_paged; i++) {
         const usi_deformable *patch = patch_of(c, &c->residency[i]);
-        if (patch && patch->has_stirred) return true;
+        if (patch && patch->has_stirred && !patch->is_held) return true;
     }
     return false;
 }
@@ -202,6 +204,38 @@ us_status usi_residency_ask(usi_contacts *c) {
         if (patch) patch->has_stirred = status != US_OK;
     }
     return status;
+}
+
+// Whether a window of a ground has a tile that could not be read.
+static bool is_lost(const usi_residency *g, usi_window w) { return usi_pager_is_broken(g->client, w); }
+
+void usi_residency_find_lost(const usi_contacts *c, uint8_t *out_lost) {
+    for (int32_t i = 0; i < c->n_paged; i++) {
+        const usi_residency *g = &c->residency[i];
+        for (int32_t n = 0; n < c->n_collision_body; n++) {
+            const usi_collision_body *k = &c->collide.collision_body[n];
+            if (k->node < 0 || usi_is_still_ghost(c, k->tree) || k->first_geom == k->end_geom) continue;
+            if (is_lost(g, window_under(g, carrier_box(c, k), RIM))) out_lost[k->tree] = 1;
+        }
+        const usi_deformable *patch = patch_of(c, g);
+        for (uint32_t t = 1; patch && !patch->is_held && t <= patch->n_tile; t++) {
+            if (patch->spot[t].n_busy > 0 && is_lost(g, window_of_tile(g, patch, patch->spot[t].place)))
+                out_lost[c->model->n_tree + g->patch - 1] = 1;
+        }
+    }
+}
+
+us_status usi_residency_look_at_flow(usi_contacts *c, int32_t patch) {
+    for (int32_t i = 0; i < c->n_paged; i++) {
+        const usi_residency *g = &c->residency[i];
+        const usi_deformable *p = patch_of(c, g);
+        usi_pager_begin(g->client);
+        for (uint32_t t = 1; p && g->patch == patch + 1 && t <= p->n_tile; t++) {
+            if (p->spot[t].n_busy > 0) usi_pager_need(g->client, window_of_tile(g, p, p->spot[t].place));
+        }
+    }
+    c->collide.is_fat_valid = false;
+    return wait_all(c);
 }
 
 us_status usi_residency_look(usi_contacts *c, us_aabb box) {

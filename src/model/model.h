@@ -309,6 +309,7 @@ struct us_model {
     const usi_soil_map *soil_map;  // later ones lie over earlier ones
     int32_t n_interaction, n_pair_row, n_deformable, n_region, n_soil_map;
     int32_t n_soil;                       // n_material when any of them is a soil, otherwise 0
+    int32_t n_hold;                       // trees and patches when some ground is paged in, otherwise 0
     const struct usi_robot_model *robot;  // those on the network: robots.h
     const usi_encoder *encoder;           // robot by robot
     const usi_sensor *sensor;             // robot by robot

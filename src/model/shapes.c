@@ -395,6 +395,16 @@ static us_status find_patches(usi_build *b, us_model *m) {
     return status;
 }
 
+// What ground that is paged in may have to hold: sim/hold.c.
+static void count_holds(us_model *m) {
+    bool has_pager = false;
+    for (int32_t i = 0; i < m->n_geom; i++)
+        has_pager |= m->geom[i].geom.kind == US_GEOM_HEIGHT_FIELD && m->geom[i].geom.field->pager;
+    for (int32_t i = 0; i < m->n_soil_map; i++)
+        has_pager |= m->soil_map[i].paged != NULL;
+    if (has_pager) m->n_hold = m->n_tree + m->n_deformable;
+}
+
 // ---- Exclusions ----
 
 typedef struct exclusions {
@@ -596,6 +606,7 @@ us_status usi_build_shapes(usi_build *b, us_model *m) {
     if (!status) status = find_regions(b, m);
     if (!status) status = usi_build_soil_maps(b, m);
     if (!status) status = find_patches(b, m);
+    if (!status) count_holds(m);
     if (!status) status = warn_of_falls(b, m);
     if (status) return status;
     exclusions e = {0};

@@ -471,6 +471,8 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     *fresh = old;
     sim->profile = profile;
     usi_sim_set_input_tap(sim, old.input_tap, old.input_context);
+    usi_sim_set_hold_tap(sim, old.hold_tap, old.hold_context);
+    sim->has_stepped = old.has_stepped;
     us_sim_destroy(fresh);
     usi_report_input(sim, &(usi_input){.kind = USI_INPUT_MODEL});
     return US_OK;

@@ -291,7 +291,7 @@ static bool has_curvature(const us_sim *s, int32_t geom) {
 static void let_flow(us_sim *s, int32_t i) {
     const us_model *m = s->model;
     usi_deformable *patch = &s->patch[i];
-    if (patch->n == 0 && patch->n_lost == 0 && patch->n_wait == 0) return;
+    if (patch->is_held || (patch->n == 0 && patch->n_lost == 0 && patch->n_wait == 0)) return;
     if (patch->n == 0) usi_deformable_requeue(patch);
     const usi_geom *g = &m->geom[m->patch[i].geom];
     varied_patch varied = {s, patch, &m->patch[i], us_vec3_norm(m->gravity)};

@@ -17,16 +17,23 @@ static bool is_of(const us_model *m, int32_t drive, int32_t tree) {
 }
 
 us_status usi_sim_allow_ghosts(us_sim *s) {
+    us_status status = usi_sim_make_marks(s);
+    if (status) return status;
+    s->has_ghosts = true;
+    if (s->contacts) {
+        s->contacts->ghost = s->ghost;
+        s->contacts->pushed = s->pushed;
+    }
+    return US_OK;
+}
+
+us_status usi_sim_make_marks(us_sim *s) {
     if (s->ghost) return US_OK;
     size_t bytes = (size_t)s->model->n_tree + 1;
     s->ghost = usi_alloc(&s->allocator, 2 * bytes, 1);
     if (!s->ghost) return US_ERR_MEMORY;
     memset(s->ghost, USI_OWN, 2 * bytes);
     s->pushed = (bool *)(s->ghost + bytes);
-    if (s->contacts) {
-        s->contacts->ghost = s->ghost;
-        s->contacts->pushed = s->pushed;
-    }
     return US_OK;
 }
 

@@ -101,6 +101,8 @@ us_status usi_sim_apply_input(us_sim *s, const usi_input *in) {
         return apply_soil(s, in);
     case USI_INPUT_REGION:
         return us_sim_set_region(s, in->index, (us_material){in->other});
+    case USI_INPUT_HOLD:
+        return usi_sim_set_hold(s, in->index, in->other);
     default:
         return US_ERR_ARG;
     }

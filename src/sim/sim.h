@@ -16,29 +16,30 @@ typedef struct usi_applied {
 } usi_applied;
 
 // The state: all that the future depends on. X(type, name, count, unit, about)
-#define USI_STATE_FIELDS(X)                                                                           \
-    X(int64_t, tick, 1, "1", "steps since the start")                                                 \
-    X(double, q, n_q_pad, "rad, m", "positions, padded with 0")                                       \
-    X(double, v, n_pad, "rad/s, m/s", "velocities, padded with 0")                                    \
-    X(double, a, n_pad, "rad/s2, m/s2",                                                               \
-      "mean acceleration of the last step, padded: where the next one's iteration starts")            \
-    X(double, a_before, n_pad, "rad/s2, m/s2", "that of the step before")                             \
-    X(double, substep, 1, "s", "the error-controlled integrator's next sub-step; 0: the whole step")  \
-    X(double, drive_position, n_drive, "rad, m", "commanded position")                                \
-    X(double, drive_velocity, n_drive, "rad/s, m/s", "commanded velocity")                            \
-    X(double, drive_torque, n_drive, "N m, N", "commanded torque")                                    \
-    X(double, drive_limit_scale, n_drive, "1", "how much of its strength a drive has: 1 all, 0 none") \
-    X(double, drive_strength, n_drive, "1", "what a fault has left of its strength: 1 all, 0 none")   \
-    X(double, blockage, n_friction, "N m, N", "dry friction that a fault adds")                       \
-    X(double, battery_energy, n_battery, "J", "what is left in each battery")                         \
-    X(double, battery_on, n_battery, "1", "whether a battery is connected: 1, or 0")                  \
-    X(usi_encoder_state, encoder, n_encoder, "", "faults of encoders")                                \
-    X(usi_sensor_state, sensor, n_sensor, "", "what sensors keep, and their faults")                  \
-    X(double, reading, n_reading, "", "what sensors say, one after the other")                        \
-    X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")         \
-    X(double, stuck, n_friction, "rad, m", "where dry friction holds a joint")                        \
-    X(int32_t, n_applied, 1, "1", "bodies that a wrench was applied to")                              \
-    X(usi_applied, applied, n_body, "", "those wrenches: they act in the next step")                  \
+#define USI_STATE_FIELDS(X)                                                                            \
+    X(int64_t, tick, 1, "1", "steps since the start")                                                  \
+    X(double, q, n_q_pad, "rad, m", "positions, padded with 0")                                        \
+    X(double, v, n_pad, "rad/s, m/s", "velocities, padded with 0")                                     \
+    X(double, a, n_pad, "rad/s2, m/s2",                                                                \
+      "mean acceleration of the last step, padded: where the next one's iteration starts")             \
+    X(double, a_before, n_pad, "rad/s2, m/s2", "that of the step before")                              \
+    X(double, substep, 1, "s", "the error-controlled integrator's next sub-step; 0: the whole step")   \
+    X(double, drive_position, n_drive, "rad, m", "commanded position")                                 \
+    X(double, drive_velocity, n_drive, "rad/s, m/s", "commanded velocity")                             \
+    X(double, drive_torque, n_drive, "N m, N", "commanded torque")                                     \
+    X(double, drive_limit_scale, n_drive, "1", "how much of its strength a drive has: 1 all, 0 none")  \
+    X(double, drive_strength, n_drive, "1", "what a fault has left of its strength: 1 all, 0 none")    \
+    X(double, blockage, n_friction, "N m, N", "dry friction that a fault adds")                        \
+    X(double, battery_energy, n_battery, "J", "what is left in each battery")                          \
+    X(double, battery_on, n_battery, "1", "whether a battery is connected: 1, or 0")                   \
+    X(usi_encoder_state, encoder, n_encoder, "", "faults of encoders")                                 \
+    X(usi_sensor_state, sensor, n_sensor, "", "what sensors keep, and their faults")                   \
+    X(double, reading, n_reading, "", "what sensors say, one after the other")                         \
+    X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")          \
+    X(double, stuck, n_friction, "rad, m", "where dry friction holds a joint")                         \
+    X(int32_t, n_applied, 1, "1", "bodies that a wrench was applied to")                               \
+    X(usi_applied, applied, n_body, "", "those wrenches: they act in the next step")                   \
+    X(uint8_t, held, n_hold, "", "trees, then patches: 1 where ground that is lost holds it (hold.c)") \
     X(uint8_t, plugin, n_plugin_byte, "", "what plug-ins keep: us_plugin")
 
 typedef struct usi_state {
@@ -85,6 +86,7 @@ enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
     X(USI_INPUT_PAIR, "pair")         \
     X(USI_INPUT_SOIL, "soil")         \
     X(USI_INPUT_REGION, "region")     \
+    X(USI_INPUT_HOLD, "hold")         \
     X(USI_INPUT_STATE, "state")       \
     X(USI_INPUT_MODEL, "model")
 
@@ -98,13 +100,16 @@ typedef enum usi_input_kind {
 enum { USI_INPUT_NUMBERS = 64 };  // more than any has
 typedef struct usi_input {
     usi_input_kind kind;
-    int32_t index;  // of the drive, body, joint, battery, material or region
+    int32_t index;  // of the drive, body, joint, battery, material or region; hold: of `held`
     int32_t other;  // pair: the other material; region: its material; soil: us_soil_lateral; joint: 1 with
-                    // positions, 2 with velocities, 3 with both
+                    // positions, 2 with velocities, 3 with both; hold: 1, or 0: it goes on
     int32_t n;
     const double *number;
 } usi_input;
 typedef void usi_input_tap(void *context, const usi_input *input);
+// Ground that is lost has stopped what stands on it (`why` names the tile), or is back (NULL). Also within a
+// step.
+typedef void usi_hold_tap(void *context, const usi_input *input, const us_error *why);
 
 // events.c. What is watched, and what was found in the last step.
 typedef struct usi_events usi_events;
@@ -129,6 +134,7 @@ struct us_sim {
     bool is_trial;                 // steps leave no print: settle.c
     uint8_t *ghost;                // n_tree of usi_ghost; NULL: all trees are our own
     bool *pushed;                  // n_tree, with it: see usi_contacts
+    bool has_ghosts;               // another process moves some trees
     us_plugin *plugin;             // n_plugin
     int32_t n_plugin;
     size_t n_plugin_byte;
@@ -143,6 +149,9 @@ struct us_sim {
     usi_events *events;        // NULL: none are asked for
     usi_input_tap *input_tap;  // NULL: none
     void *input_context;
+    usi_hold_tap *hold_tap;  // NULL: a step over ground that is lost fails
+    void *hold_context;
+    bool has_stepped;  // in this process: what is lost at the start is an error
     bool enable_profile;
     us_profile profile;
     us_error error;
@@ -176,6 +185,23 @@ uint64_t usi_deformables_hash(const us_sim *s, uint64_t seed);
 us_status usi_deformables_carry(us_sim *from, us_sim *to,
                                 bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t),
                                 us_error *err);
+
+// hold.c: what stands on ground that cannot be read stops, and the rest of the world goes on. The tap hears
+// of it; NULL: such a step fails.
+void usi_sim_set_hold_tap(us_sim *s, usi_hold_tap *tap, void *context);
+// After a collide stage that found ground that is lost: stops what stands there. False: nothing does, or the
+// step is to fail.
+bool usi_hold_lost(us_sim *s);
+us_status usi_sim_set_hold(us_sim *s, int32_t index, int32_t is_held);
+// What `held` has there, for messages: the name of a link, or soil.
+const char *usi_sim_held_name(const us_sim *s, int32_t index);
+// Between steps: what stood on ground that is back goes on. Reads tiles; allocates.
+void usi_sim_release_held(us_sim *s);
+int32_t usi_sim_n_held(const us_sim *s);
+// Makes the marks of trees and patches those of a state that was put there as a whole. US_ERR_MEMORY.
+us_status usi_hold_follow(us_sim *s);
+// Of the trees from one to before another: takes the speed of those that are held.
+void usi_stop_held(us_sim *s, int32_t tree, int32_t end);
 
 // readings.c: what an encoder says.
 usi_encoder_reading usi_sim_read_encoder(const us_sim *s, int32_t encoder);
@@ -358,6 +384,7 @@ bool usi_has_rotations(const us_model *m, int32_t tree, const double *q);
 usi_tree_size usi_sim_tree_size(const us_sim *s, int32_t tree);
 // Room for marks; all trees are then our own. US_ERR_MEMORY.
 us_status usi_sim_allow_ghosts(us_sim *s);
+us_status usi_sim_make_marks(us_sim *s);  // the same for hold.c
 // From the next step on. One that wakes up has no contacts yet.
 void usi_sim_mark_ghost(us_sim *s, int32_t tree, usi_ghost ghost);
 void usi_sim_get_tree(const us_sim *s, int32_t tree, double *out_q, double *out_v, double *out_actuation);

@@ -81,6 +81,13 @@ static bool are_wrenches_sound(const us_model *m, const usi_state *t) {
     return true;
 }
 
+static bool are_holds_sound(const us_model *m, const usi_state *t) {
+    for (int32_t i = 0; i < m->n_hold; i++) {
+        if (t->held[i] > 1) return false;
+    }
+    return true;
+}
+
 // ---------------------------------------------------------------- contact
 
 static bool is_touch_sound(const us_model *m, const usi_contact_state *c, const usi_touch *t) {
@@ -135,6 +142,6 @@ static bool is_contact_sound(const us_sim *s, const usi_contact_state *c) {
 bool usi_state_is_sound(const us_sim *s, const usi_state *t) {
     const us_model *m = s->model;
     return is_motion_sound(m, t) && are_drives_sound(m, t) && are_wrenches_sound(m, t) &&
-           are_encoders_sound(m, t) && are_sensors_sound(m, t) && is_contact_sound(s, &t->contact) &&
-           usi_plugins_are_sound(s, t->plugin);
+           are_holds_sound(m, t) && are_encoders_sound(m, t) && are_sensors_sound(m, t) &&
+           is_contact_sound(s, &t->contact) && usi_plugins_are_sound(s, t->plugin);
 }

@@ -17,7 +17,7 @@ int32_t usi_state_fields(const us_model *m, int32_t room, size_t n_plugin_byte, 
                  n_reading = (size_t)m->n_reading;
     const size_t max_contact = m->n_geom > 0 ? (size_t)room : 0,
                  n_pair = (size_t)m->n_material * (size_t)m->n_material, n_loose = (size_t)m->n_loose,
-                 n_soil = (size_t)m->n_soil, n_region = (size_t)m->n_region;
+                 n_soil = (size_t)m->n_soil, n_region = (size_t)m->n_region, n_hold = (size_t)m->n_hold;
     size_t size = 0;
     int32_t n = 0;
     USI_STATE_FIELDS(USI_FIELD_ROW)
@@ -76,6 +76,7 @@ static us_status start(us_sim *s, us_error *err) {
     s->n_event = 0;
     usi_events_clear(s);
     usi_deformables_clear(s);
+    if (usi_hold_follow(s)) return US_ERR_MEMORY;
     if (m->n_q) memcpy(s->now.q, m->q_start, (size_t)m->n_q * sizeof(double));
     if (m->n_node) memcpy(s->now.v, m->v_start, (size_t)m->n_node * sizeof(double));
     for (int32_t i = 0; i < m->n_drive; i++) {
@@ -321,6 +322,7 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     s->n_event = 0;
     usi_events_clear(s);
     memcpy(s->now.block, s->next.block, s->state_size);
+    if (usi_hold_follow(s)) return US_ERR_MEMORY;
     usi_report_input(s, &(usi_input){.kind = USI_INPUT_STATE});
     return US_OK;
 }

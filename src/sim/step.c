@@ -93,6 +93,7 @@ static us_status commit(us_sim *s) {
     s->next = previous;
     s->back_buffer_is_one_step_old = true;
     s->has_last_step = !s->is_trial;
+    s->has_stepped |= !s->is_trial;
     if (!s->is_trial) usi_find_contact_events(s);
     return US_OK;
 }

@@ -24,6 +24,8 @@ void usi_carry_over(us_sim *s) {
     s->next.n_applied[0] = s->now.n_applied[0];
     for (int32_t i = 0; i < s->now.n_applied[0]; i++)
         s->next.applied[i] = s->now.applied[i];
+    for (int32_t i = 0; i < s->model->n_hold; i++)
+        s->next.held[i] = s->now.held[i];
     usi_carry_plugins(s);
     // What drives, joints and sensors keep stands one behind the other.
     memcpy(s->next.drive_position, s->now.drive_position,

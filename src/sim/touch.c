@@ -8,7 +8,9 @@ us_status usi_find_contacts(us_sim *s) {
     if (status) return status;
     do {
         status = usi_collide(s->contacts, &s->now.contact, s->now.q, s->now.v);
-    } while (status == US_ERR_LIMIT && !s->contacts->is_residency_error && usi_make_room_for_contacts(s));
+    } while (status &&
+             (s->contacts->is_residency_error ? usi_hold_lost(s)
+                                              : status == US_ERR_LIMIT && usi_make_room_for_contacts(s)));
     if (status && s->contacts->is_residency_error) {
         const us_error *why = &s->contacts->residency_error;
         us_place place = {why->file[0] ? why->file : NULL, 0, 0, NULL};

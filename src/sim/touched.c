@@ -54,6 +54,7 @@ void usi_take_touched(us_sim *s) {
             s->next.v[i] = end_v[i];
             s->next.a[i] = (end_v[i] - s->now.v[i]) * inverse;
         }
+        if (is_still && m->n_hold > 0) usi_stop_held(s, t, end);
         int32_t from = m->node[m->tree[t].first].q, to = last < m->n_node ? m->node[last].q : m->n_q;
         memcpy(s->next.q + from, end_q + from, (size_t)(to - from) * sizeof(double));
     }

@@ -75,6 +75,7 @@ typedef struct usi_deformable {
     uint32_t n_tile, max_tile;
     uint32_t version;  // the last one that was given to a tile
     bool has_stirred;  // a tile without busy columns has got some since the caller set this to false
+    bool is_held;      // the caller's: nothing flows for the time being
 
     // Columns that may flow: a queue (ring buffer) in the order of their visits, and the columns that wait
     // until a body has left them. The capacity, of each, is a power of two.

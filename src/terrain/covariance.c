@@ -57,6 +57,26 @@ static double matern(double s, double x) {
     return step * sum;
 }
 
+// The interval of a table that has a distance, as an index and a fraction of the interval.
+static double table_place(const us_field_def *def, double r) {
+    if (!def->table_at) return r / def->table_spacing;
+    int32_t low = 0, high = def->n_table - 1;
+    if (!(r < def->table_at[high])) return r == def->table_at[high] ? (double)high : (double)INFINITY;
+    while (high - low > 1) {
+        int32_t middle = (low + high) / 2;
+        *(def->table_at[middle] <= r ? &low : &high) = middle;
+    }
+    return low + (r - def->table_at[low]) / (def->table_at[high] - def->table_at[low]);
+}
+
+static double table_share(const us_field_def *def, double r) {
+    const double at = table_place(def, r);
+    if (!(at < def->n_table - 1))
+        return at == def->n_table - 1 ? def->table[def->n_table - 1] / def->table[0] : 0;
+    const int32_t i = (int32_t)at;
+    return (def->table[i] + (at - i) * (def->table[i + 1] - def->table[i])) / def->table[0];
+}
+
 double usi_covariance_share(const us_field_def *def, double r) {
     double x = r / def->length;
     switch (def->covariance) {
@@ -69,13 +89,8 @@ double usi_covariance_share(const us_field_def *def, double r) {
         return matern(def->smoothness, x);
     case US_COVARIANCE_SPHERICAL:
         return x < 1 ? 1 - x * (1.5 - 0.5 * x * x) : 0;
-    case US_COVARIANCE_TABLE: {
-        double at = r / def->table_spacing;
-        if (!(at < def->n_table - 1))
-            return at == def->n_table - 1 ? def->table[def->n_table - 1] / def->table[0] : 0;
-        int32_t i = (int32_t)at;
-        return (def->table[i] + (at - i) * (def->table[i + 1] - def->table[i])) / def->table[0];
-    }
+    case US_COVARIANCE_TABLE:
+        return table_share(def, r);
     case US_COVARIANCE_COUNT:
         break;
     }
@@ -116,14 +131,18 @@ us_status usi_field_check(const us_field_def *def, us_error *err) {
         return us_error_set(err, US_ERR_VALUE, NULL, "name one of us_covariance",
                             "invalid covariance number %d", (int)def->covariance);
     if (def->covariance == US_COVARIANCE_TABLE) {
-        bool is_good =
-            def->table && def->n_table >= 1 && def->table_spacing > 0 && isfinite(def->table_spacing);
+        bool is_good = def->table && def->n_table >= 1 &&
+                       (def->table_at || (def->table_spacing > 0 && isfinite(def->table_spacing)));
         for (int32_t i = 0; is_good && i < def->n_table; i++)
             is_good = isfinite(def->table[i]) && fabs(def->table[i]) <= def->table[0];
+        for (int32_t i = 0; is_good && def->table_at && i < def->n_table; i++)
+            is_good = i == 0 ? def->table_at[0] == 0
+                             : def->table_at[i] > def->table_at[i - 1] && isfinite(def->table_at[i]);
         if (!is_good || !(def->table[0] > 0))
             return us_error_set(
                 err, US_ERR_VALUE, NULL,
-                "the first value is that of distance 0, greater than 0, and none is greater than it",
+                "the first value is that of distance 0, greater than 0, none is greater than it, and "
+                "distances grow",
                 "invalid table of a covariance");
     } else if (!(def->length > 0) || !isfinite(def->length)) {
         return us_error_set(err, US_ERR_VALUE, NULL, "give a length greater than 0, in m",

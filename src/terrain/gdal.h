@@ -28,6 +28,9 @@
     X(GDALSetGeoTransform)                  \
     X(GDALSetSpatialRef)                    \
     X(GDALSetDescription)                   \
+    X(GDALSetRasterNoDataValue)             \
+    X(GDALGetRasterNoDataValue)             \
+    X(GDALGetMetadataItem)                  \
     X(GDALGetRasterDataType)                \
     X(GDALGetBlockSize)                     \
     X(GDALGetDataTypeSizeBytes)             \

@@ -455,15 +455,36 @@ static int32_t list_tiles(usi_pager_client *c, usi_window w, int32_t *list, int3
     return n;
 }
 
-// Grown to whole blocks of cells: their extremes are known when all of their samples are resident.
-void usi_pager_need(usi_pager_client *client, usi_window window) {
+// Grown to whole blocks of cells: their extremes are known when all of their samples are resident. A window
+// beyond the ground stays empty.
+static usi_window whole_blocks(const usi_pager *p, usi_window window) {
     const int32_t more = USI_EXTREMES_CELLS;
     usi_window w = {window.i0 < 0 ? 0 : window.i0, window.i1, window.j0 < 0 ? 0 : window.j0, window.j1};
-    if (w.i1 > client->pager->n_x - 1) w.i1 = client->pager->n_x - 1;
-    if (w.j1 > client->pager->n_y - 1) w.j1 = client->pager->n_y - 1;
-    if (w.i0 > w.i1 || w.j0 > w.j1) return;
-    client->n_need = list_tiles(client, (usi_window){w.i0 - more, w.i1 + more, w.j0 - more, w.j1 + more},
-                                client->need, client->n_need);
+    if (w.i1 > p->n_x - 1) w.i1 = p->n_x - 1;
+    if (w.j1 > p->n_y - 1) w.j1 = p->n_y - 1;
+    if (w.i0 > w.i1 || w.j0 > w.j1) return (usi_window){0, -1, 0, -1};
+    return (usi_window){w.i0 - more, w.i1 + more, w.j0 - more, w.j1 + more};
+}
+
+void usi_pager_need(usi_pager_client *client, usi_window window) {
+    client->n_need = list_tiles(client, whole_blocks(client->pager, window), client->need, client->n_need);
+}
+
+bool usi_pager_is_broken(usi_pager_client *client, usi_window window) {
+    usi_pager *p = client->pager;
+    const usi_window w = whole_blocks(p, window);
+    if (w.i0 > w.i1 || w.j0 > w.j1) return false;
+    const int32_t first = tile_at(p, w.i0 < 0 ? 0 : w.i0, w.j0 < 0 ? 0 : w.j0),
+                  last = tile_at(p, w.i1 > p->n_x - 1 ? p->n_x - 1 : w.i1,
+                                 w.j1 > p->n_y - 1 ? p->n_y - 1 : w.j1);
+    bool is_broken = false;
+    pthread_mutex_lock(&p->mutex);
+    for (int32_t v = first / p->n_u; v <= last / p->n_u; v++) {
+        for (int32_t u = first % p->n_u; u <= last % p->n_u; u++)
+            is_broken = is_broken || p->tile[v * p->n_u + u].state == BROKEN;
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return is_broken;
 }
 
 void usi_pager_expect(usi_pager_client *client, usi_window window) {

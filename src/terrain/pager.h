@@ -49,5 +49,7 @@ void usi_pager_begin(usi_pager_client *client);
 void usi_pager_need(usi_pager_client *client, usi_window window);
 void usi_pager_expect(usi_pager_client *client, usi_window window);
 us_status usi_pager_wait(usi_pager_client *client, us_error *err);
+// Whether a tile that usi_pager_need would take for this window could not be read when last tried.
+bool usi_pager_is_broken(usi_pager_client *client, usi_window window);
 
 #endif

@@ -335,6 +335,59 @@ static us_status make_whole(const us_field_def *def, usi_pool *pool, double *out
                                          : embed(def, pool, out, info, err);
 }
 
+// ---------------------------------------------------------------- mean and deviation of each node
+
+static bool is_varied(const us_field_def *def) { return def->mean_at || def->deviation_at; }
+
+// The field that is made before each node gets its own mean and deviation.
+static us_field_def plain_field(const us_field_def *def) {
+    us_field_def plain = *def;
+    plain.mean_at = plain.deviation_at = NULL;
+    plain.mean = 0;
+    if (def->deviation_at) plain.variance = 1;
+    return plain;
+}
+
+// `out` may be the values of the part.
+static us_status vary(const us_field_def *def, const us_field_part *part, double *out, us_error *err) {
+    for (int32_t j = 0; j < part->n_y; j++) {
+        for (int32_t i = 0; i < part->n_x; i++) {
+            const size_t k = (size_t)j * (size_t)part->stride + (size_t)i;
+            const double x = ((double)part->x + i) * def->spacing, y = ((double)part->y + j) * def->spacing;
+            const double mean = def->mean_at ? def->mean_at(def->mean_context, x, y) : def->mean,
+                         deviation = def->deviation_at ? def->deviation_at(def->deviation_context, x, y) : 1;
+            if (!isfinite(mean) || !(deviation >= 0) || !isfinite(deviation))
+                return us_error_set(
+                    err, US_ERR_VALUE, NULL, "give a finite mean and a deviation of 0 or more for each place",
+                    "at %g m east and %g m north of the south-west corner: mean %g, deviation %g", x, y, mean,
+                    deviation);
+            out[k] = mean + deviation * part->values[k];
+        }
+    }
+    return US_OK;
+}
+
+typedef struct varied_visit {
+    const us_field_def *def;
+    us_field_visit visit;
+    void *context;
+} varied_visit;
+
+static us_status visit_varied(void *context, const us_field_part *part, us_error *err) {
+    const varied_visit *v = context;
+    const size_t bytes = sizeof(double) * (size_t)part->stride * (size_t)part->n_y;
+    double *values = usi_alloc(&v->def->allocator, bytes, 64);
+    if (!values) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a part of a field");
+    us_field_part varied = *part;
+    varied.values = values;
+    us_status status = vary(v->def, part, values, err);
+    if (status == US_OK) status = v->visit(v->context, &varied, err);
+    usi_release(&v->def->allocator, values, bytes, 64);
+    return status;
+}
+
+// ---------------------------------------------------------------- fields
+
 us_status us_field_visit_parts(const us_field_def *def, us_field_visit visit, void *context,
                                us_random_field_info *out_info, us_error *err) {
     us_random_field_info info = {0};
@@ -343,6 +396,11 @@ us_status us_field_visit_parts(const us_field_def *def, us_field_visit visit, vo
                             "an argument is missing");
     us_status status = usi_field_check(def, err);
     if (status != US_OK) return status;
+    if (is_varied(def)) {
+        const us_field_def plain = plain_field(def);
+        varied_visit v = {def, visit, context};
+        return us_field_visit_parts(&plain, visit_varied, &v, out_info, err);
+    }
     usi_pool *pool = NULL;
     status = usi_pool_create(def->n_thread < 1 ? 1 : def->n_thread, &def->allocator, &pool);
     if (status != US_OK) return us_error_set(err, status, NULL, NULL, "no memory for threads");
@@ -389,6 +447,12 @@ us_status us_field_make(const us_field_def *def, double *out, us_random_field_in
         return us_field_visit_parts(def, put_part, &(field_copy){out, def->n_x}, out_info, err);
     us_status status = usi_field_check(def, err);
     if (status != US_OK) return status;
+    if (is_varied(def)) {
+        const us_field_def plain = plain_field(def);
+        const us_field_part whole = {.n_x = def->n_x, .n_y = def->n_y, .stride = def->n_x, .values = out};
+        status = us_field_make(&plain, out, out_info, err);
+        return status == US_OK ? vary(def, &whole, out, err) : status;
+    }
     usi_pool *pool = NULL;
     status = usi_pool_create(def->n_thread < 1 ? 1 : def->n_thread, &def->allocator, &pool);
     if (status == US_OK) status = make_whole(def, pool, out, &info, err);

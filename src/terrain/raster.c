@@ -100,7 +100,7 @@ static void describe(usi_raster *r) {
     info->band = s->band;
     info->n_band = g->GDALGetRasterCount(s->chain[0]);
     info->low = info->high = NAN;
-    snprintf(info->type, sizeof info->type, "%s", g->GDALGetDataTypeName(g->GDALGetRasterDataType(band)));
+    snprintf(info->type, sizeof info->type, "%s", usi_source_type(g, band));
     snprintf(info->colour, sizeof info->colour, "%s",
              g->GDALGetColorInterpretationName(g->GDALGetRasterColorInterpretation(band)));
     usi_frame_place(g, &r->frame, info);
@@ -221,8 +221,15 @@ static CPLErr read_source(const usi_raster *r, const usi_raster_source *s, const
     GDALRasterBandH band = g->GDALGetRasterBand(ds, s->band);
     *out_has_mask = !(g->GDALGetMaskFlags(band) & GMF_ALL_VALID);
     bad = read_band(r, s, band, p, r->room, r->type == US_LAYER_NUMBER ? GDT_Float64 : GDT_Byte);
-    if (!bad && *out_has_mask)
-        bad = read_band(r, s, g->GDALGetMaskBand(band), p, r->room + n * sizeof(double), GDT_Byte);
+    uint8_t *mask = r->room + n * sizeof(double), *alpha = mask + n;
+    if (!bad && *out_has_mask) bad = read_band(r, s, g->GDALGetMaskBand(band), p, mask, GDT_Byte);
+    if (bad || !s->alpha) return bad;
+    // Alpha beside a number that means a gap: GDAL's mask is of the number alone.
+    if (!*out_has_mask) memset(mask, 255, n);
+    *out_has_mask = true;
+    bad = read_band(r, s, g->GDALGetRasterBand(ds, s->alpha), p, alpha, GDT_Byte);
+    for (size_t k = 0; k < n && !bad; k++)
+        if (!alpha[k]) mask[k] = 0;
     return bad;
 }
 
@@ -275,7 +282,7 @@ static void flush_cache(usi_raster *r) {
 
 us_status usi_raster_read(usi_raster *r, int32_t i, int32_t j, int32_t n_x, int32_t n_y, void *out,
                           us_error *err) {
-    size_t n = (size_t)n_x * (size_t)n_y, bytes = n * (sizeof(double) + 1);
+    size_t n = (size_t)n_x * (size_t)n_y, bytes = n * (sizeof(double) + 2);
     if (bytes > r->room_bytes) {
         usi_release(&r->allocator, r->room, r->room_bytes, USI_ALIGN);
         r->room = usi_alloc(&r->allocator, bytes, USI_ALIGN);
@@ -357,4 +364,39 @@ us_status us_raster_find_info(const us_raster_def *def, void (*progress)(void *c
     if (r && !status) *out_info = r->info;
     usi_raster_close(r);
     return status;
+}
+
+enum { MAX_LOADED = 1 << 26 };
+
+us_status us_raster_load(const us_raster_def *def, us_raster_info *out_info, double **out_samples,
+                         us_error *err) {
+    if (!def || !out_info || !out_samples)
+        return us_error_set(err, US_ERR_ARG, NULL, "give a definition and places for the answer",
+                            "an argument is NULL");
+    usi_raster *r = NULL;
+    us_status status = usi_raster_open(def, US_LAYER_NUMBER, NULL, &r, err);
+    if (status) return status;
+    us_place place = {.file = usi_raster_file(r)};
+    const size_t n = (size_t)r->frame.n_x * (size_t)r->frame.n_y;
+    double *samples = n <= MAX_LOADED ? usi_alloc(&def->allocator, n * sizeof(double), USI_ALIGN) : NULL;
+    if (n > MAX_LOADED)
+        status = us_error_set(err, US_ERR_LIMIT, &place, "make it coarser: gdalwarp -tr DX DY IN.tif OUT.tif",
+                              "%d x %d samples are more than 2^26", (int)r->frame.n_x, (int)r->frame.n_y);
+    else
+        status =
+            samples ? usi_raster_read(r, 0, 0, r->frame.n_x, r->frame.n_y, samples, err) : no_memory(err);
+    if (status) {
+        usi_release(&def->allocator, samples, n * sizeof(double), USI_ALIGN);
+    } else {
+        *out_info = r->info;
+        *out_samples = samples;
+    }
+    usi_raster_close(r);
+    return status;
+}
+
+void us_raster_release(const us_raster_def *def, const us_raster_info *info, double *samples) {
+    if (samples)
+        usi_release(&def->allocator, samples, (size_t)info->n_x * (size_t)info->n_y * sizeof(double),
+                    USI_ALIGN);
 }

@@ -9,8 +9,8 @@
 // Files that continue each other's grid, as tiles of degrees do, are joined before they are resampled:
 // between two of them the ground is interpolated from both.
 //
-// Heights are interpolated, masks take the nearest sample. What is missing (nodata, a mask, NaN, beyond the
-// edge) is a gap, which the files after the first one fill, in their order.
+// Heights are interpolated, masks take the nearest sample. What is missing (nodata, a mask, alpha 0, NaN,
+// beyond the edge) is a gap, which the files after the first one fill, in their order.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,16 +113,27 @@ static void list_bands(const usi_gdal *g, GDALDatasetH ds, char *out, size_t cap
     }
 }
 
+// GDAL before 3.7 has no type for bytes with a sign: it calls them Byte, and says it in the metadata.
+static bool is_signed_byte(const usi_gdal *g, GDALRasterBandH band) {
+    const char *item = g->GDALGetMetadataItem(band, "PIXELTYPE", "IMAGE_STRUCTURE");
+    return g->GDALGetRasterDataType(band) == GDT_Byte && item && strcmp(item, "SIGNEDBYTE") == 0;
+}
+
+const char *usi_source_type(const usi_gdal *g, GDALRasterBandH band) {
+    return is_signed_byte(g, band) ? "Int8" : g->GDALGetDataTypeName(g->GDALGetRasterDataType(band));
+}
+
 static us_status choose_band(usi_raster *r, usi_raster_source *s, us_error *err) {
     const usi_gdal *g = r->gdal;
     us_place place = {.file = s->file};
     int n = g->GDALGetRasterCount(s->chain[0]), n_good = 0, band = r->def.band;
     char names[200];
     list_bands(g, s->chain[0], names, sizeof names);
-    for (int i = 1; i <= n && !r->def.band; i++) {
-        if (g->GDALGetRasterColorInterpretation(g->GDALGetRasterBand(s->chain[0], i)) == GCI_AlphaBand)
-            continue;
-        if (++n_good == 1) band = i;
+    for (int i = 1; i <= n; i++) {
+        bool is_alpha =
+            g->GDALGetRasterColorInterpretation(g->GDALGetRasterBand(s->chain[0], i)) == GCI_AlphaBand;
+        if (is_alpha && i != r->def.band) s->alpha = i;
+        if (!is_alpha && !r->def.band && ++n_good == 1) band = i;
     }
     if (n_good > 1)
         return us_error_set(err, US_ERR_VALUE, &place,
@@ -134,14 +145,16 @@ static us_status choose_band(usi_raster *r, usi_raster_source *s, us_error *err)
         return us_error_set(err, US_ERR_VALUE, &place, "count from 1", "there is no band %d: it has %d (%s)",
                             band, n, names);
     s->band = band;
-    GDALDataType type = g->GDALGetRasterDataType(g->GDALGetRasterBand(s->chain[0], band));
+    GDALRasterBandH chosen = g->GDALGetRasterBand(s->chain[0], band);
+    GDALDataType type = g->GDALGetRasterDataType(chosen);
+    s->is_signed = is_signed_byte(g, chosen);
     if (g->GDALDataTypeIsComplex(type))
         return us_error_set(err, US_ERR_VALUE, &place, "give a raster of plain numbers",
                             "band %d has complex numbers (%s)", band, g->GDALGetDataTypeName(type));
-    if (r->type == US_LAYER_REGION && type != GDT_Byte)
+    if (r->type == US_LAYER_REGION && (type != GDT_Byte || s->is_signed))
         return us_error_set(err, US_ERR_VALUE, &place, "make it one: gdal_translate -ot Byte IN.tif OUT.tif",
                             "regions are numbers from 0 to 255, kept as Byte; these are %s",
-                            g->GDALGetDataTypeName(type));
+                            usi_source_type(g, chosen));
     return US_OK;
 }
 
@@ -377,11 +390,71 @@ static void add_colours(usi_raster *r, const usi_raster_source *s, arguments *a)
     }
 }
 
+// Copies rows of bytes with a sign, which GDAL reads as 0 to 255, as the numbers that they are; gaps, and
+// what --nodata names, as GAP.
+enum { SIGNED_ROWS = 16, SIGNED_GAP = INT16_MIN };
+
+static CPLErr copy_signed(const usi_raster *r, const usi_raster_source *s, int row, int n_row, int16_t *z,
+                          uint8_t *mask, GDALRasterBandH to) {
+    const usi_gdal *g = r->gdal;
+    GDALRasterBandH from = g->GDALGetRasterBand(s->chain[0], s->band);
+    const size_t n = (size_t)s->n_x * (size_t)n_row;
+    int has_nodata = 0;
+    const double nodata = g->GDALGetRasterNoDataValue(from, &has_nodata);
+    CPLErr bad = g->GDALRasterIO(from, GF_Read, 0, row, s->n_x, n_row, z, s->n_x, n_row, GDT_Int16, 0, 0);
+    memset(mask, 255, n);
+    if (!bad && s->alpha)
+        bad = g->GDALRasterIO(g->GDALGetRasterBand(s->chain[0], s->alpha), GF_Read, 0, row, s->n_x, n_row,
+                              mask, s->n_x, n_row, GDT_Byte, 0, 0);
+    else if (!bad && !(g->GDALGetMaskFlags(from) & (GMF_ALL_VALID | GMF_NODATA)))
+        bad = g->GDALRasterIO(g->GDALGetMaskBand(from), GF_Read, 0, row, s->n_x, n_row, mask, s->n_x, n_row,
+                              GDT_Byte, 0, 0);
+    for (size_t k = 0; k < n && !bad; k++) {
+        if (z[k] > INT8_MAX) z[k] = (int16_t)(z[k] - 256);
+        bool is_gap = !mask[k] || (has_nodata && z[k] == nodata) || (r->def.nodata && z[k] == *r->def.nodata);
+        if (is_gap) z[k] = SIGNED_GAP;
+    }
+    if (bad) return bad;
+    return g->GDALRasterIO(to, GF_Write, 0, row, s->n_x, n_row, z, s->n_x, n_row, GDT_Int16, 0, 0);
+}
+
+// Gives bytes with a sign a type that GDAL's resampling knows: a copy in memory.
+static us_status take_sign(usi_raster *r, usi_raster_source *s, us_error *err) {
+    enum { MAX_SIGNED = 200 * 1000 * 1000 };
+    const usi_gdal *g = r->gdal;
+    us_place place = {.file = s->file};
+    if (!s->is_signed || s->n_chain > 1) return US_OK;
+    if ((int64_t)s->n_x * s->n_y > MAX_SIGNED)
+        return us_error_set(err, US_ERR_LIMIT, &place, "cut out what is needed: gdal_translate -srcwin",
+                            "%d x %d are more bytes with a sign than fit in memory", (int)s->n_x,
+                            (int)s->n_y);
+    const size_t n = (size_t)s->n_x * SIGNED_ROWS, bytes = n * (sizeof(int16_t) + 1);
+    int16_t *z = usi_alloc(&r->allocator, bytes, USI_ALIGN);
+    if (!z) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a raster");
+    usi_gdal_error error;
+    usi_gdal_catch_begin(g, &error);
+    GDALDatasetH ds = g->GDALCreate(g->GDALGetDriverByName("MEM"), "", s->n_x, s->n_y, 1, GDT_Int16, NULL);
+    CPLErr bad = ds ? g->GDALSetGeoTransform(ds, s->gt) : CE_Failure;
+    if (!bad && s->srs) bad = g->GDALSetSpatialRef(ds, s->srs);
+    if (!bad) bad = g->GDALSetRasterNoDataValue(g->GDALGetRasterBand(ds, 1), SIGNED_GAP);
+    for (int row = 0; row < s->n_y && !bad; row += SIGNED_ROWS) {
+        int n_row = s->n_y - row < SIGNED_ROWS ? s->n_y - row : SIGNED_ROWS;
+        bad = copy_signed(r, s, row, n_row, z, (uint8_t *)(z + n), g->GDALGetRasterBand(ds, 1));
+    }
+    if (bad && ds) g->GDALClose(ds);
+    usi_gdal_catch_end(g);
+    usi_release(&r->allocator, z, bytes, USI_ALIGN);
+    s->band = 1;
+    s->alpha = 0;
+    return append(s, bad ? NULL : ds, &error, err);
+}
+
 static us_status translate(usi_raster *r, usi_raster_source *s, us_error *err) {
     const usi_gdal *g = r->gdal;
     arguments a = {.n = 0};
-    char band[16];
+    char band[16], alpha[16];
     snprintf(band, sizeof band, "%d", (int)s->band);
+    snprintf(alpha, sizeof alpha, "%d", (int)s->alpha);
     add(&a, "-of");
     add(&a, "VRT");
     if (r->type == US_LAYER_COLOUR) {
@@ -389,11 +462,15 @@ static us_status translate(usi_raster *r, usi_raster_source *s, us_error *err) {
     } else {
         add(&a, "-b");
         add(&a, band);
+        if (s->alpha) {
+            add(&a, "-mask");
+            add(&a, alpha);
+        }
         if (r->type == US_LAYER_NUMBER) {
             add(&a, "-ot");
             add(&a, "Float64");
         }
-        if (r->type == US_LAYER_NUMBER && r->def.nodata) {
+        if (r->type == US_LAYER_NUMBER && r->def.nodata && !s->is_signed) {
             add(&a, "-a_nodata");
             add_number(&a, *r->def.nodata);
         }
@@ -401,10 +478,11 @@ static us_status translate(usi_raster *r, usi_raster_source *s, us_error *err) {
     usi_gdal_error error;
     usi_gdal_catch_begin(g, &error);
     GDALTranslateOptions *options = g->GDALTranslateOptionsNew((char **)a.item, NULL);
-    GDALDatasetH ds = options ? g->GDALTranslate("", s->chain[0], options, NULL) : NULL;
+    GDALDatasetH ds = options ? g->GDALTranslate("", s->chain[s->n_chain - 1], options, NULL) : NULL;
     if (options) g->GDALTranslateOptionsFree(options);
     usi_gdal_catch_end(g);
     s->band = 1;
+    s->alpha = 0;
     return append(s, ds, &error, err);
 }
 
@@ -500,6 +578,9 @@ us_status usi_source_resample(usi_raster *r, usi_raster_source *s, const usi_bas
     const usi_gdal *g = r->gdal;
     const usi_frame *f = &r->frame;
     double column, row, box[4];
+    const bool is_translated = s->n_chain > 1;  // joined
+    us_status status = take_sign(r, s, err);
+    if (status) return status;
     usi_gdal_error error;
     usi_gdal_catch_begin(g, &error);
     bool is_plain = is_same && r->type != US_LAYER_COLOUR && is_aligned(g, base, s, &column, &row);
@@ -529,7 +610,7 @@ us_status usi_source_resample(usi_raster *r, usi_raster_source *s, const usi_bas
         s->n_column = (int32_t)(east - west);
         s->n_row = (int32_t)(south - north);
     }
-    us_status status = s->n_chain == 1 ? translate(r, s, err) : US_OK;
+    if (!is_translated) status = translate(r, s, err);
     return status ? status : warp(r, s, err);
 }
 
@@ -548,9 +629,11 @@ us_status usi_source_join(usi_raster *r, const usi_base *base, us_error *err) {
     if (!in) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a raster");
     us_status status = US_OK;
     for (int32_t k = 0; k < n && !status; k++) {
-        status = translate(r, &r->sources[k], err);
-        in[n - 1 - k] = r->sources[k].chain[1];
-        r->sources[k].is_joined = k > 0;
+        usi_raster_source *s = &r->sources[k];
+        status = take_sign(r, s, err);
+        if (!status) status = translate(r, s, err);
+        in[n - 1 - k] = s->chain[s->n_chain - 1];
+        s->is_joined = k > 0;
     }
     if (!status) {
         arguments a = {.n = 0};

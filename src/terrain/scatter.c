@@ -3,9 +3,12 @@
 // Each cell of the plane has candidates, independent of all others. A candidate stays unless one of higher
 // rank lies too near: of rocks the larger one, of trees the one with the higher random number (Matern's hard
 // core). Cells are as wide as the maximum distance at which two can meet, so that a look at the eight
-// neighbours settles it, and any part of the ground can be made by itself. For trees the candidates are as
-// many more as the thinning takes away: of density c, within distance d, (1 - exp(-c pi d^2)) / (pi d^2)
-// stay.
+// neighbours settles it, and any part of the ground can be made by itself.
+//
+// The candidates are as many more as the thinning takes away. Of trees of density c, within distance d,
+// (1 - exp(-c pi d^2)) / (pi d^2) stay. Of rocks between two sizes near d, those stay that no candidate of a
+// larger size D lies within (d + D) / 2 of, and none of their own that is larger: the same, times
+// exp(-sum over D of c(D) pi (d + D)^2 / 4). From the largest size down each c follows from those before it.
 #include "base/memory.h"
 #include "terrain/random_cell.h"
 #include "understudy/terrain.h"
@@ -18,7 +21,8 @@ typedef struct scatter_grid {
     const us_scatter_def *def;
     uint64_t key;
     double cell, mean;         // m; candidates in each
-    double number[SIZES + 1];  // rocks: how many for each m^2 are smaller than size i
+    double number[SIZES + 1];  // rocks: how many candidates for each m^2 are smaller than size i
+    double kept;               // rocks: how many for each m^2 stay
 } scatter_grid;
 
 us_scatter_def us_scatter_def_default(us_scatter_kind kind) {
@@ -62,20 +66,45 @@ static double size_at(const us_scatter_def *def, double i) {
     return def->min_size * usi_exp_of(i / (double)SIZES * usi_log_of(def->max_size / def->min_size));
 }
 
-static void prepare(scatter_grid *k, const us_scatter_def *def) {
+// Rocks for each m^2 between two sizes: the area that they cover over that of one.
+static double rocks_between(const us_scatter_def *def, int32_t i) {
+    const double q = 1.79 + 0.152 / def->density, d = size_at(def, i + 0.5);
+    return def->density * (usi_exp_of(-q * size_at(def, i)) - usi_exp_of(-q * size_at(def, i + 1))) /
+           (0.25 * M_PI * d * d);
+}
+
+// Candidates of each size for the rocks that are to stay. False: so many do not fit beside each other.
+static bool find_rocks(scatter_grid *k) {
+    const us_scatter_def *def = k->def;
+    double count[SIZES];
+    for (int32_t i = SIZES - 1; i >= 0; i--) {
+        const double d = size_at(def, i + 0.5), own = M_PI * d * d, n = rocks_between(def, i);
+        double exponent = 0;
+        for (int32_t j = i + 1; j < SIZES; j++) {
+            const double sum = d + size_at(def, j + 0.5);
+            exponent += 0.25 * M_PI * sum * sum * count[j];
+        }
+        const double share = exponent < 30 ? n * own * usi_exp_of(exponent) : 1;
+        if (!(share < MAX_PACKING)) return false;
+        count[i] = share > 1e-9 ? -usi_log_of(1 - share) / own : share / own;
+        k->kept += n;
+    }
+    for (int32_t i = 0; i < SIZES; i++)
+        k->number[i + 1] = k->number[i] + count[i];
+    return true;
+}
+
+static us_status prepare(scatter_grid *k, const us_scatter_def *def, us_error *err) {
     *k = (scatter_grid){.def = def,
                         .key = usi_random_key(def->seed, def->stream + STREAM + (uint64_t)def->kind)};
     double density = 0, reach = def->distance;
     if (def->kind == US_SCATTER_ROCKS) {
-        double q = def->density > 0 ? 1.79 + 0.152 / def->density : 0,
-               before = usi_exp_of(-q * def->min_size);
-        for (int32_t i = 0; i < SIZES; i++) {
-            // The area between two sizes over that of one rock between them.
-            double after = usi_exp_of(-q * size_at(def, i + 1)), d = size_at(def, i + 0.5);
-            density += def->density * (before - after) / (0.25 * M_PI * d * d);
-            k->number[i + 1] = density;
-            before = after;
-        }
+        if (def->density > 0 && !find_rocks(k))
+            return us_error_set(
+                err, US_ERR_VALUE, NULL, "give a lower density, or a larger minimum size",
+                "rocks from %g to %g m that cover %g of the ground do not fit beside each other",
+                def->min_size, def->max_size, def->density);
+        density = k->number[SIZES];
         reach = def->max_size;
     } else {
         double area = M_PI * reach * reach;
@@ -85,14 +114,14 @@ static void prepare(scatter_grid *k, const us_scatter_def *def) {
     // A cell is no wider than 10 km, unless instances reach farther.
     k->cell = fmin(k->cell, fmax(1e4, reach));
     k->mean = density * k->cell * k->cell;
+    return US_OK;
 }
 
 double us_scatter_density(const us_scatter_def *def) {
     scatter_grid k;
     if (check(def, NULL) != US_OK) return NAN;
     if (def->kind == US_SCATTER_TREES) return def->density;
-    prepare(&k, def);
-    return k.number[SIZES];
+    return prepare(&k, def, NULL) == US_OK ? k.kept : NAN;
 }
 
 // Candidate for an instance, with its rank.
@@ -164,7 +193,8 @@ us_status us_scatter_visit(const us_scatter_def *def,
     if (status != US_OK) return status;
     if (!visit) return us_error_set(err, US_ERR_ARG, NULL, "give a function", "an argument is missing");
     scatter_grid k;
-    prepare(&k, def);
+    status = prepare(&k, def, err);
+    if (status != US_OK) return status;
     if (!(k.mean > 0) || !(def->x0 < def->x1) || !(def->y0 < def->y1)) return US_OK;
     if (k.mean > (double)MAX_PER_CELL)
         return us_error_set(err, US_ERR_LIMIT, NULL, "give a lower density, or sizes that are less far apart",

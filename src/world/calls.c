@@ -21,6 +21,8 @@ static bool print_call(const usi_input *input, char *out, size_t cap) {
     return used < cap;
 }
 
+void usi_input_print(const usi_input *input, char *out, size_t cap) { print_call(input, out, cap); }
+
 static us_status fail_line(const char *text, us_status status, us_error *err) {
     return us_error_set(err, status, NULL, "use the program and the scene that made the recording",
                         "the recorded call \"%.200s\" cannot be made again: %s", text,

@@ -113,6 +113,7 @@ us_status us_world_create(us_spec *spec, const us_world_def *def, us_world **out
         status = usi_live_init(&w->live, &w->allocator, usi_revision_ref(w->first), &w->def.proxy, d.n_thread,
                                err);
     if (!status) usi_live_limit(&w->live, d.max_object);
+    if (!status) usi_holds_listen(w);
     if (status) {
         us_world_destroy(w);
         return status;
@@ -391,6 +392,7 @@ void us_world_poll(us_world *w) {
         publish_first(w);
     }
     usi_proxy_tend(w->live.proxy, w->live.sim);
+    usi_holds_poll(w);
     usi_world_record_check(w);
     usi_topics_poll(w);
     usi_hooks_poll(w);

@@ -74,6 +74,7 @@ struct us_world {
     bool has_grown;         // it was said that more room for contacts was made
     bool is_acting;         // a command, a script or a step changes the sim, rather than a call
     bool has_jumped;        // a call has set the whole state since the last tick
+    int64_t held_ns;        // when ground that is lost was last looked for
 
     int32_t n_hooks;
     usi_world_hooks hooks[USI_WORLD_HOOKS];
@@ -99,6 +100,13 @@ void usi_calls_record(us_world *world, bool is_on);
 void usi_calls_land(us_world *world);  // begins the next interval where a call has set the whole state
 bool usi_is_call(const char *text);
 us_status usi_call_apply(us_sim *sim, const char *text, us_error *err);
+
+struct usi_input;
+void usi_input_print(const struct usi_input *input, char *out, size_t cap);  // as a line of a recording
+
+// holds.c: ground that is lost while the world runs.
+void usi_holds_listen(us_world *world);
+void usi_holds_poll(us_world *world);
 
 // hooks.c
 void usi_hooks_changed(us_world *world);

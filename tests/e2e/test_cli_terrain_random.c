@@ -137,6 +137,12 @@ static void tables_give_the_covariance(void **state) {
     assert_code(a, 0);
     assert_has(a.out, "variance 4, table");
     remove_site(path);
+    // Points at any distances.
+    write_text("uneven.txt", "0 4\n0.5 3.8\n2 3\n7 1.2\n20 0.1\n21 0\n");
+    a = run("terrain random -o %s --size 200 --table uneven.txt", path);
+    assert_code(a, 0);
+    assert_has(a.out, "variance 4, table");
+    remove_site(path);
     // A tent is no covariance of any ground: it is said how far from it the ground is.
     write_text("tent.txt", "0 1\n100 0\n");
     a = run("terrain random -o %s --size 1000 --spacing 5 --table tent.txt --variance 2", path);
@@ -147,7 +153,8 @@ static void tables_give_the_covariance(void **state) {
         const char *text, *says;
     } bad[] = {{"0 1\n1 2\n", "greater than 1 at 0"},
                {"1 1\n2 0.5\n", "line 1"},
-               {"0 1\n1 0.5\n3 0.2\n", "line 3"},
+               {"0 1\n2 0.5\n2 0.2\n", "line 3"},
+               {"0 1\n3 0.5\n2 0.2\n", "line 3"},
                {"0 -1\n1 -2\n", "greater than"},
                {"", "0 values"},
                {"0 1\nabc\n", "line 2"},
@@ -160,6 +167,35 @@ static void tables_give_the_covariance(void **state) {
         assert_has(a.err, bad[i].says);
         assert_has(a.err, "bad.txt");
     }
+}
+
+// The first site is a raster of means and deviations for the second.
+static void every_place_has_its_own_mean_and_deviation(void **state) {
+    (void)state;
+    const char *path = site_path("varied");
+    outcome a = run("terrain random -o %s --size 201 --mean 30+0.1*x --deviation 0 --json "
+                    "--soil n=1,0.01,10 --soil-mean n=2+0.005*y --soil-deviation n=0",
+                    path);
+    assert_code(a, 0);
+    cJSON *json = parse_json(a.out);
+    const cJSON *layers = member(json, "layers");
+    assert_near(number_of(cJSON_GetArrayItem(layers, 0), "low"), 20, 1e-9);
+    assert_near(number_of(cJSON_GetArrayItem(layers, 0), "high"), 40, 1e-9);
+    assert_near(number_of(cJSON_GetArrayItem(layers, 1), "low"), 1.5, 1e-9);
+    assert_near(number_of(cJSON_GetArrayItem(layers, 1), "high"), 2.5, 1e-9);
+    cJSON_Delete(json);
+    remove_site(path);
+    // The east half is rough, the west half level.
+    a = run("terrain random -o %s --size 400 --deviation 3*min(1,max(0,100*x)) --length 5 --covariance "
+            "exponential",
+            path);
+    assert_code(a, 0);
+    assert_has(a.out, "deviation of each place");
+    // Of 200 x 400 m some 500 independent places: half of 9 within a quarter.
+    const char *variance = strstr(a.out, "variance ");
+    assert_non_null(variance);
+    assert_near(strtod(variance + 9, NULL), 4.5, 1.2);
+    remove_site(path);
 }
 
 static void requests_that_cannot_be_met_are_refused_before_anything_is_written(void **state) {
@@ -194,6 +230,12 @@ static void requests_that_cannot_be_met_are_refused_before_anything_is_written(v
          "at most 7"},
         {"--size 100 --threads 0", "--threads"},
         {"--size 100 --colour red", "--colour"},
+        {"--size 100 --variance 1 --deviation 1", "--variance and --deviation"},
+        {"--size 100 --mean 3*z", "z"},
+        {"--size 100 --mean nothing.tif", "nothing.tif"},
+        {"--size 100 --deviation x", "is -49.5 at x = -49.5 m"},
+        {"--size 100 --soil-mean a=3", "--soil-mean"},
+        {"--size 100 --soil b=1,1,1 --soil-deviation a=3", "--soil-deviation"},
     };
     const char *path = site_path("bad");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -232,6 +274,7 @@ int main(void) {
         cmocka_unit_test(craters_and_rocks_change_the_heights),
         cmocka_unit_test(the_report_is_there_as_json),
         cmocka_unit_test(tables_give_the_covariance),
+        cmocka_unit_test(every_place_has_its_own_mean_and_deviation),
         cmocka_unit_test(requests_that_cannot_be_met_are_refused_before_anything_is_written),
         cmocka_unit_test(a_directory_that_is_not_empty_is_left_alone),
     };

@@ -190,6 +190,150 @@ static void a_tent_is_no_covariance_and_how_much_is_clipped_is_told(void **state
     assert_true(fabs(sum - 1) < 0.1);  // of some 1600 independent places in all: 3.5 %
 }
 
+// Points that are close where the covariance bends and far apart where it does not: those of a spherical
+// covariance, of which the table is then within 1e-3 of the variance.
+enum { N_POINT = 60 };
+static void uneven_table(double range, double *at, double *value) {
+    for (int i = 0; i < N_POINT; i++) {
+        const double x = i / (N_POINT - 1.0), r = x * x;
+        at[i] = range * r;
+        value[i] = 4 * (1 - r * (1.5 - 0.5 * r * r));
+    }
+}
+
+static void a_table_of_uneven_points_is_linear_between_them(void **state) {
+    (void)state;
+    static const double at[] = {0, 1, 1.5, 4, 10}, value[] = {2, 1.8, 1, -0.2, 0.1};
+    us_field_def def = field(US_COVARIANCE_TABLE, 8, 0, 0);
+    def.variance = 2;
+    def.n_table = 5;
+    def.table = value;
+    def.table_at = at;
+    static const double r[] = {0, 0.25, 1, 1.25, 2.75, 4, 7, 10, 10.1},
+                        want[] = {2, 1.95, 1.8, 1.4, 0.4, -0.2, -0.05, 0.1, 0};
+    for (int i = 0; i < 9; i++)
+        assert_true(fabs(us_field_covariance(&def, r[i]) - want[i]) < 1e-14);
+    // Even points are those of a spacing, to the bit.
+    double even[21], values[21];
+    static double a[64 * 64], b[64 * 64];
+    for (int i = 0; i <= 20; i++) {
+        even[i] = 4.0 * i;
+        values[i] = exp(-0.2 * i);
+    }
+    def = field(US_COVARIANCE_TABLE, 64, 0, 0);
+    def.n_table = 21;
+    def.table = values;
+    def.table_spacing = 4;
+    make(&def, a);
+    def.table_at = even;
+    def.table_spacing = 0;
+    make(&def, b);
+    assert_memory_equal(a, b, sizeof a);
+    static const double bad[][3] = {{1, 2, 3}, {0, 2, 2}, {0, 2, NAN}, {0, 3, 1}};
+    for (int i = 0; i < 4; i++) {
+        def.n_table = 3;
+        def.table_at = bad[i];
+        us_error err = {0};
+        assert_int_equal(us_field_make(&def, a, NULL, &err), US_ERR_VALUE);
+        assert_non_null(strstr(err.remedy, "distances grow"));
+    }
+}
+
+// Covariances over an ensemble, against those of the table. 4 standard errors, from the scatter of the fields
+// themselves; the errors are below a thirtieth of the variance, so that a table that is read wrongly shows.
+static void fields_have_the_covariance_of_uneven_points(void **state) {
+    (void)state;
+    enum { W = 48, N_FIELD = 200 };
+    static double f[W * W];
+    static const int lags[] = {0, 1, 3, 6, 12};
+    double at[N_POINT], value[N_POINT];
+    uneven_table(10, at, value);
+    us_field_def def = field(US_COVARIANCE_TABLE, W, 0, 0);
+    def.variance = 4;
+    def.n_table = N_POINT;
+    def.table = value;
+    def.table_at = at;
+    double sum[5] = {0}, square[5] = {0};
+    for (int k = 0; k < N_FIELD; k++) {
+        def.seed = (uint64_t)k;
+        assert_true(make(&def, f).clipped < 1e-3);
+        for (int l = 0; l < 5; l++) {
+            double c = 0;
+            for (int y = 0; y < W; y++) {
+                for (int x = 0; x < W - lags[l]; x++)
+                    c += f[y * W + x] * f[y * W + x + lags[l]] / (W * (W - lags[l]));
+            }
+            sum[l] += c / N_FIELD;
+            square[l] += c * c / N_FIELD;
+        }
+    }
+    for (int l = 0; l < 5; l++) {
+        const double error = sqrt((square[l] - sum[l] * sum[l]) / N_FIELD),
+                     want = us_field_covariance(&def, lags[l]);
+        assert_true(error < 4.0 / 30);
+        if (fabs(sum[l] - want) > 4 * error)
+            fail_msg("lag %d: %.4f +- %.4f, not %.4f", lags[l], sum[l], error, want);
+    }
+}
+
+// ---------------------------------------------------------------- mean and deviation of each node
+
+static double mean_of(const void *context, double x, double y) {
+    return *(const double *)context + 0.5 * x - 0.1 * y;
+}
+static double deviation_of(const void *context, double x, double y) {
+    (void)y;
+    return x < 8 ? 0 : *(const double *)context * (1 + 0.1 * x);
+}
+
+static void every_node_has_its_own_mean_and_deviation(void **state) {
+    (void)state;
+    enum { W = 32, N_FIELD = 1000 };
+    static double f[W * W], sum[W], square[W], product[W];
+    const double offset = 7, scale = 0.5;
+    us_field_def def = field(US_COVARIANCE_EXPONENTIAL, W, 3, 0);
+    def.variance = 9;
+    def.mean = 100;  // both stand back behind what is said of each node
+    def.mean_at = mean_of;
+    def.mean_context = &offset;
+    def.deviation_at = deviation_of;
+    def.deviation_context = &scale;
+    for (int k = 0; k < N_FIELD; k++) {
+        def.seed = (uint64_t)k;
+        make(&def, f);
+        const int y = 11;
+        for (int x = 0; x < W; x++) {
+            const double here = f[y * W + x] - mean_of(&offset, x, y),
+                         next = x + 2 < W ? f[y * W + x + 2] - mean_of(&offset, x + 2, y) : 0;
+            sum[x] += here / N_FIELD;
+            square[x] += here * here / N_FIELD;
+            product[x] += here * next / N_FIELD;
+        }
+    }
+    for (int x = 0; x < W; x++) {
+        const double d = deviation_of(&scale, x, 0), e = x + 2 < W ? deviation_of(&scale, x + 2, 0) : 0;
+        // Standard errors of mean, variance and covariance of 1000 normal numbers; 4.5 of them, since there
+        // are 90.
+        const double more = 4.5 / sqrt(N_FIELD);
+        assert_true(fabs(sum[x]) <= more * d);
+        assert_true(fabs(square[x] - d * d) <= more * M_SQRT2 * d * d);
+        assert_true(fabs(product[x] - d * e * exp(-2.0 / 3)) <= more * M_SQRT2 * d * e);
+    }
+    // In patches too, and by the part.
+    def.method = US_FIELD_PATCH;
+    make(&def, f);
+    for (int x = 0; x < 8; x++)
+        assert_true(f[5 * W + x] == mean_of(&offset, x, 5));
+    const double negative = -1;
+    def.deviation_context = &negative;
+    for (int k = 0; k < 2; k++) {
+        def.method = k ? US_FIELD_PATCH : US_FIELD_EMBED;
+        us_error err = {0};
+        assert_int_equal(us_field_make(&def, f, NULL, &err), US_ERR_VALUE);
+        assert_non_null(strstr(err.message, "at 8 m east and 0 m north"));
+    }
+}
+
 static void the_outer_method_is_right_along_no_direction_but_for_gaussians(void **state) {
     (void)state;
     enum { N = 32, N_FIELD = 300 };
@@ -308,6 +452,9 @@ int main(void) {
         cmocka_unit_test(covariances_have_their_closed_forms),
         cmocka_unit_test(a_thousand_fields_have_the_covariance_prescribed),
         cmocka_unit_test(eigenvalues_are_as_published),
+        cmocka_unit_test(a_table_of_uneven_points_is_linear_between_them),
+        cmocka_unit_test(fields_have_the_covariance_of_uneven_points),
+        cmocka_unit_test(every_node_has_its_own_mean_and_deviation),
         cmocka_unit_test(a_tent_is_no_covariance_and_how_much_is_clipped_is_told),
         cmocka_unit_test(the_outer_method_is_right_along_no_direction_but_for_gaussians),
         cmocka_unit_test(the_same_seed_gives_the_same_bits_for_any_number_of_threads),

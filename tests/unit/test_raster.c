@@ -407,6 +407,139 @@ static void a_number_that_means_a_gap_can_be_said(void **state) {
     }
 }
 
+// A ramp from -100 to 120 with a corner that is not there: its samples would be -128, far from the ramp.
+static bool is_in_corner(int column, int row) { return column < 6 && row < 5; }
+static double ramp(int band, int column, int row, double x, double y) {
+    (void)x;
+    (void)y;
+    const bool is_gap = is_in_corner(column, row);
+    if (band != 1) return is_gap ? 0 : 255;
+    return is_gap ? -128 : -100 + 5 * column + 4 * row;
+}
+static double whole_ramp(int band, int column, int row, double x, double y) {
+    (void)band;
+    return column + row < 0 ? 0 : 5.0 * column + 4.0 * row - 100 + 0 * (x + y);
+}
+
+// Opens one file, and compares what is there with the ramp: on its own grid exactly; resampled to within the
+// two samples by which the frame's margins may differ, 10 m, where a mean with the corner would be 25 m off.
+// Returns the number of gaps.
+static int64_t check_ramp(const char *file, const us_raster_def *settings, bool is_resampled) {
+    us_raster_def def = *settings;
+    def.file = &file;
+    def.n_file = 1;
+    usi_raster *r = open_raster(&def);
+    const usi_frame *f = usi_raster_frame(r);
+    us_error err = {0};
+    assert_int_equal(usi_raster_scan(r, NULL, NULL, NULL, &err), US_OK);
+    const us_raster_info *info = usi_raster_info(r);
+    assert_int_equal(info->is_resampled, is_resampled);
+    // Nothing between the ramp and what its corner has: a gap takes no part in any mean.
+    assert_true(info->low > -85 && info->high < 125);
+    for (int32_t j = 0; j < f->n_y; j++) {
+        for (int32_t i = 0; i < f->n_x; i++) {
+            double z = sample(r, i, j), a = (i + 0.5) * 30 / f->n_x - 0.5, b = 20 - (j + 0.5) * 20 / f->n_y;
+            double truth = -100 + 5 * a + 4 * (b - 0.5);
+            if (isfinite(z) && !is_resampled) assert_true(z == truth);
+            if (isfinite(z) && is_resampled) assert_true(fabs(z - truth) < 10);
+            const bool is_gap = a < 4 && b<3.5, is_there = a> 6 || b > 6;
+            if (is_gap) assert_true(isnan(z));
+            if (is_there && !is_resampled) assert_true(isfinite(z));
+        }
+    }
+    int64_t n = info->n_gap;
+    usi_raster_close(r);
+    return n;
+}
+
+static void bytes_with_a_sign_are_numbers_below_zero_too(void **state) {
+    (void)state;
+    raster_make m = {.path = "signed.tif",
+                     .n_x = 30,
+                     .n_y = 20,
+                     .is_signed_byte = true,
+                     .gt = {500000, 1, 0, 4000000, 0, -1},
+                     .srs = "EPSG:32610",
+                     .value = whole_ramp};
+    make_raster(&m);
+    const char *file = m.path;
+    us_raster_def def = of(&file, 1);
+    us_raster_info info;
+    us_error err = {0};
+    assert_int_equal(us_raster_find_info(&def, NULL, NULL, &info, &err), US_OK);
+    assert_string_equal(info.type, "Int8");
+    assert_true(info.low == -100 && info.high == 5 * 29 + 4 * 19 - 100 && info.n_gap == 0);
+
+    m.value = ramp;
+    m.has_nodata = true;
+    m.nodata = -128;
+    make_raster(&m);
+    assert_int_equal(check_ramp(file, &def, false), 30);
+    // In degrees it is resampled: what is between 0 and -1 is between 0 and -1, not between 0 and 255.
+    m.srs = "EPSG:4326";
+    m.gt[0] = 7;
+    m.gt[3] = 47;
+    m.gt[1] = 1e-4;
+    m.gt[5] = -1e-4;
+    make_raster(&m);
+    assert_true(check_ramp(file, &def, true) > 0);
+    // Without the file's own, the number can be said.
+    m.has_nodata = false;
+    make_raster(&m);
+    const double gap = -128;
+    def.nodata = &gap;
+    assert_true(check_ramp(file, &def, true) > 0);
+    // Regions have no sign.
+    usi_raster *r = NULL;
+    assert_int_equal(usi_raster_open(&def, US_LAYER_REGION, NULL, &r, &err), US_ERR_VALUE);
+    assert_non_null(strstr(err.message, "these are Int8"));
+}
+
+static void alpha_and_masks_are_gaps_resampled_or_not(void **state) {
+    (void)state;
+    static const GDALDataType types[] = {GDT_Int16, GDT_Float32};
+    const char *file = "alpha.tif", *files[] = {"alpha.tif", "beside.tif"};
+    us_raster_def def = of(&file, 1);
+    // By alpha; by a mask; by alpha, with a number that means a gap beside it, which no sample has.
+    for (int k = 0; k < 12; k++) {
+        const bool is_geographic = k % 2, has_mask = k / 4 == 1;
+        raster_make m = {.path = file,
+                         .n_x = 30,
+                         .n_y = 20,
+                         .n_band = has_mask ? 1 : 2,
+                         .type = types[k / 2 % 2],
+                         .gt = {500000, 1, 0, 4000000, 0, -1},
+                         .srs = "EPSG:32610",
+                         .has_alpha = !has_mask,
+                         .has_mask = has_mask,
+                         .has_nodata = k / 4 == 2,
+                         .nodata = -9999,
+                         .value = ramp};
+        if (is_geographic) {
+            m.srs = "EPSG:4326";
+            const double degrees[6] = {7, 1e-4, 0, 47, 0, -1e-4};
+            memcpy(m.gt, degrees, sizeof m.gt);
+        }
+        make_raster(&m);
+        int64_t n = check_ramp(file, &def, is_geographic);
+        if (!is_geographic) assert_int_equal(n, 30);
+
+        // A second file goes on to the east: the corner is missing still, and nothing else is.
+        m.path = files[1];
+        m.gt[0] += 30 * m.gt[1];
+        m.n_band = 1;
+        m.has_alpha = m.has_mask = false;
+        m.value = whole_ramp;
+        make_raster(&m);
+        us_raster_def both = of(files, 2);
+        us_raster_info info;
+        us_error err = {0};
+        assert_int_equal(us_raster_find_info(&both, NULL, NULL, &info, &err), US_OK);
+        assert_true(info.low >= -100 && info.n_gap > 0);
+        if (!is_geographic) assert_int_equal(info.n_gap, 30);
+    }
+}
+
 // ---------------------------------------------------------------- many files
 
 static double thousand(int band, int column, int row, double x, double y) {
@@ -547,6 +680,8 @@ int main(void) {
         cmocka_unit_test(every_type_of_number_is_read),
         cmocka_unit_test(gaps_are_nodata_and_what_is_not_a_number),
         cmocka_unit_test(a_number_that_means_a_gap_can_be_said),
+        cmocka_unit_test(bytes_with_a_sign_are_numbers_below_zero_too),
+        cmocka_unit_test(alpha_and_masks_are_gaps_resampled_or_not),
         cmocka_unit_test(of_several_files_the_first_wins),
         cmocka_unit_test(tiles_of_degrees_are_joined_before_they_are_resampled),
         cmocka_unit_test(files_between_samples_and_in_other_projections_are_resampled),

@@ -13,10 +13,13 @@ const knobs: Knob[] = [
   { key: 'friction_angle', label: 'Friction angle', low: 0, high: 0.9, unit: 'rad', note: 'of internal friction' },
   { key: 'shear_x', label: 'Shear along', low: 0.001, high: 0.1, unit: 'm', note: 'shear deformation modulus along the wheel' },
   { key: 'shear_y', label: 'Shear across', low: 0.001, high: 0.1, unit: 'm', note: 'shear deformation modulus across the wheel' },
+  { key: 'shear_radius', label: 'Shear radius', low: 0, high: 1, unit: 'm', note: 'wheel radius for which the shear moduli hold: of smaller wheels they are smaller in proportion; 0: of every wheel the same' },
+  { key: 'slip_sinkage', label: 'Slip sinkage', low: 0, high: 2, note: 'layer of soil that a slipping rim carries away, over the depth that it presses; 0: wheels do not dig' },
   { key: 'density', label: 'Density', low: 100, high: 3000, unit: 'kg/m³', note: 'in bulk' },
   { key: 'exit_ratio', label: 'Exit ratio', low: 0, high: 1.1, note: 'how far the soil comes up again behind a wheel: 0 stays pressed, 1 flows back' },
   { key: 'repose_angle', label: 'Repose angle', low: 0, high: 1.2, unit: 'rad', note: 'slopes stop flowing at this angle' },
   { key: 'critical_angle', label: 'Critical angle', low: 0, high: 1.2, unit: 'rad', note: 'and begin to flow at this one' },
+  { key: 'max_curvature', label: 'Max curvature', low: 0, high: 200, unit: '1/m', note: 'spikes and notches of more flow level; 0: 2/3 of the slope of repose over the width of a column' },
   { key: 'compaction', label: 'Compaction', low: 0, high: 1, note: 'share of what is pressed that does not come up elsewhere' },
 ]
 
