@@ -1,0 +1,72 @@
+// Interfaces of one's own: types read from IDL or .msg files while the program runs, and messages of them by
+// the names of their members.
+//
+// A type from here is a us_message_type as every other: topics of a bus take it, us_message_print shows its
+// samples, us_message_get_number reads them. It has no struct in C, so us_message_encode and
+// us_message_decode do not know it: us_message_compose makes its samples.
+//
+//     const char *files[] = {"robot.idl"};
+//     us_interface_def def = us_interface_def_default();
+//     def.n_file = 1;
+//     def.files = files;
+//     us_interface *interface = NULL;
+//     us_interface_load(&def, &interface, &err);
+//     const us_message_type *type = us_interface_find(interface, "robot::Command");
+#ifndef UNDERSTUDY_INTERFACE_H
+#define UNDERSTUDY_INTERFACE_H
+
+#include "understudy/base.h"
+#include "understudy/wire.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct us_interface us_interface;
+
+typedef struct us_interface_def {
+    us_allocator allocator;
+    int32_t n_file;
+    const char *const *files;  // IDL files, and .msg files of ROS 2; includes are looked for beside each
+} us_interface_def;
+US_API us_interface_def us_interface_def_default(void);
+
+// Reads the files, once each. Errors name file and line and what to write instead: US_ERR_IO, US_ERR_SYNTAX,
+// US_ERR_NAME for names that are unknown or used twice, US_ERR_VALUE for numbers out of range, US_ERR_TREE
+// for types that contain themselves, US_ERR_LIMIT for too much or too deep.
+US_API us_status us_interface_load(const us_interface_def *def, us_interface **out_interface, us_error *err);
+// Types and their names live until every holder has released it; NULL is allowed.
+US_API us_interface *us_interface_keep(us_interface *interface_);
+US_API void us_interface_release(us_interface *interface_);
+
+US_API int32_t us_interface_n_type(const us_interface *interface_);
+US_API const us_message_type *us_interface_get_type(const us_interface *interface_, int32_t i);
+// By "robot::Command", "robot/msg/Command" or "robot::msg::dds_::Command_"; NULL when unknown.
+US_API const us_message_type *us_interface_find(const us_interface *interface_, const char *name);
+// A constant or a label of an enumeration: by its full name, or by its last part where only one ends so. NaN
+// when there is none, or it is a text.
+US_API double us_interface_get_constant(const us_interface *interface_, const char *name);
+// Whether the type has keys: its topics have an instance for each of their values.
+US_API bool us_message_has_key(const us_message_type *type);
+
+// A value of a member: a text where `text` is not NULL, else a number.
+typedef struct us_member_value {
+    const char *member;  // "header.stamp.sec", "points[2].x"
+    double number;
+    const char *text;
+} us_member_value;
+
+// A sample with these values and 0, "" or nothing elsewhere. A sequence is as long as the greatest index
+// says; a union has the member that is named. US_ERR_NAME for a member that is not there or named twice,
+// US_ERR_VALUE for a value of the wrong kind, US_ERR_LIMIT when buf is too small.
+US_API us_status us_message_compose(const us_message_type *type, const us_member_value *values, int32_t n,
+                                    void *buf, size_t cap, size_t *out_length, us_error *err);
+// The text of a member into buf, ended by 0: US_ERR_NAME when there is none, US_ERR_LIMIT when it does not
+// fit.
+US_API us_status us_message_get_text(const us_message_type *type, const void *bytes, size_t length,
+                                     const char *member, char *buf, size_t cap);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
