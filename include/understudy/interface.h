@@ -27,7 +27,7 @@ typedef struct us_interface us_interface;
 typedef struct us_interface_def {
     us_allocator allocator;
     int32_t n_file;
-    const char *const *files;  // IDL files, and .msg files of ROS 2; includes are looked for beside each
+    const char *const *files;  // IDL files, and .msg files of ROS 2; what they include stands beside them
 } us_interface_def;
 US_API us_interface_def us_interface_def_default(void);
 
@@ -65,6 +65,60 @@ US_API us_status us_message_compose(const us_message_type *type, const us_member
 // fit.
 US_API us_status us_message_get_text(const us_message_type *type, const void *bytes, size_t length,
                                      const char *member, char *buf, size_t cap);
+
+// ---- what a robot does with them ----
+//
+// Topics of a robot that have types of an interface (us_network_def.interface): what they are called, and how
+// their members and the robot's values belong together. docs/interfaces.md has the values by name.
+
+// What the samples of a topic are for.
+typedef enum us_endpoint_use {
+    US_ENDPOINT_PUBLISH,    // the robot's state, at a rate
+    US_ENDPOINT_SUBSCRIBE,  // commands
+    US_ENDPOINT_TAKEN,      // answers to a command of the topic `of`: that it was taken,
+    US_ENDPOINT_REFUSED     // or refused
+} us_endpoint_use;
+
+typedef struct us_endpoint_def {
+    us_endpoint_use use;
+    const char *topic;  // "odom" below the robot's namespace, "/odom" as it stands, "dds:odom" without ROS 2's "rt/"
+    const char *type;   // of the interface
+    double rate;        // Hz of those that are published; 0: once, for those that come later too
+    bool is_reliable, is_latched;
+    int32_t depth;  // samples that are kept; 0: all
+    int32_t of;     // of answers: whose
+    int32_t line;   // where it was written
+} us_endpoint_def;
+
+typedef enum us_binding_use {
+    US_BINDING_SET,   // a member of what is sent
+    US_BINDING_WHEN,  // a condition of a command: the member is the text or number
+    US_BINDING_GET    // a value of a command
+} us_binding_use;
+
+typedef struct us_binding {
+    us_binding_use use;
+    int32_t endpoint;
+    int32_t command;     // of us_network_def.commands; -1: none
+    const char *member;  // NULL: a constant of a command
+    const char *value;   // the robot's value, or the command's; NULL: a constant
+    const char *copy;    // of answers: the member of the command's sample that is sent back
+    const char *text;    // a constant text; NULL: a number
+    double number;
+    const char *joints;  // of a value of joints, in the order of the array: names, "-name" with the other sign, "-" a
+                         // gap; NULL: all of them
+    const char *sensor;  // of readings; NULL: "imu"
+    const char *axes;    // of vectors and rotations: which of the robot's axes the wire's are, "x -y -z"; NULL: x y z
+    const char *order;   // of quaternions: "xyzw" (NULL) or "wxyz"
+    double scale, offset;  // the wire has scale times the robot's value plus offset
+    int32_t line;
+} us_binding;
+
+typedef struct us_interface_command {
+    int32_t endpoint;
+    const char *action;  // "velocity", "stop", "go", "drive", "turn", "joints", "none"
+    int32_t line;
+} us_interface_command;
 
 #ifdef __cplusplus
 }

@@ -310,6 +310,7 @@ struct us_model {
     int32_t n_interaction, n_pair_row, n_deformable, n_region, n_soil_map;
     int32_t n_soil;                       // n_material when any of them is a soil, otherwise 0
     const struct usi_robot_model *robot;  // those on the network: robots.h
+    bool holds_interfaces;                // of the robots, once they are all made
     const usi_encoder *encoder;           // robot by robot
     const usi_sensor *sensor;             // robot by robot
     int32_t n_encoder;

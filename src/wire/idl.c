@@ -189,7 +189,7 @@ static bool read_struct(usi_idl *p) {
         is_good = usi_idl_fail(s, US_ERR_SYNTAX, "give it at least one member", "the struct \"%.100s\" is empty", full);
     us_message_type *type = is_good ? usi_type_add(s->r, path, line, full, m->field, m->n) : NULL;
     usi_release(&s->r->to->allocator, m, sizeof *m, _Alignof(members));
-    if (!type) return false;
+    if (!type || !usi_type_check_key(s->r, path, line, type)) return false;
     symbol = usi_symbol_find(s->r->to, full);
     symbol->kind = USI_SYMBOL_TYPE;
     symbol->is_struct = true;
@@ -440,7 +440,7 @@ static bool apply_keylist(usi_idl *p, const usi_idl_keylist *k) {
         type->has_key = true;
     }
     type->fields = fields;
-    return true;
+    return usi_type_check_key(p->s.r, k->file, k->line, type);
 }
 
 static bool read_file(usi_idl *p, const char *path) {

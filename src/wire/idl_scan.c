@@ -100,6 +100,13 @@ static bool include(usi_idl_scanner *s, const char *at) {
     snprintf(name, sizeof name, "%.*s", (int)(end - at - 1), at + 1);
     if (!usi_path_join(s->path, name, path, sizeof path))
         return usi_idl_fail(s, US_ERR_LIMIT, "write a shorter name", "the path of an included file is too long");
+    // Beside the file, or beside one of those that were asked for.
+    const usi_text_source *source = &s->r->source;
+    char other[1024];
+    for (int32_t i = 0; i < s->r->n_file && !source->exists(source->context, path); i++) {
+        if (usi_path_join(s->r->files[i], name, other, sizeof other) && source->exists(source->context, other))
+            return push(s, other);
+    }
     return push(s, path);
 }
 

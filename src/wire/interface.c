@@ -251,6 +251,12 @@ static const char *bad_key(const us_message_type *type, bool is_all) {
     return NULL;
 }
 
+bool usi_type_check_key(usi_interface_reading *r, const char *file, int32_t line, const us_message_type *type) {
+    const char *wrong = type->has_key ? bad_key(type, false) : NULL;
+    return !wrong || usi_reading_fail(r, US_ERR_VALUE, file, line, "mark numbers, strings, arrays or structs of them",
+                                      "\"%.100s\" has %s as its key", type->name, wrong);
+}
+
 us_status usi_interface_read(const us_allocator *allocator, const char *const *files, int32_t n,
                              const usi_text_source *source, us_interface **out_interface, us_error *err) {
     *out_interface = NULL;
@@ -260,15 +266,9 @@ us_status usi_interface_read(const us_allocator *allocator, const char *const *f
     i->allocator = *allocator;
     atomic_init(&i->n_holder, 1);
     usi_arena_init(&i->arena, allocator);
-    usi_interface_reading r = {.to = i, .source = *source, .err = err};
+    usi_interface_reading r = {.to = i, .source = *source, .err = err, .files = files, .n_file = n};
     for (int32_t k = 0; k < n && !r.status; k++)
         read_one(&r, files[k]);
-    for (int32_t k = 0; k < i->n_type && !r.status; k++) {
-        const char *wrong = i->type[k]->has_key ? bad_key(i->type[k], false) : NULL;
-        if (wrong)
-            usi_reading_fail(&r, US_ERR_VALUE, files[0], 0, "mark numbers, strings, arrays or structs of them",
-                             "\"%.100s\" has %s as its key", i->type[k]->name, wrong);
-    }
     if (r.status) {
         us_interface_release(i);
         return r.status;

@@ -66,7 +66,9 @@ typedef struct usi_interface_reading {
     usi_text_source source;
     us_error *err;
     us_status status;  // the first failure
-    const char *path[USI_INTERFACE_FILES];
+    const char *const *files;  // that were asked for
+    int32_t n_file;
+    const char *path[USI_INTERFACE_FILES];  // all that were read
     int32_t n_path;
 } usi_interface_reading;
 
@@ -100,6 +102,8 @@ us_message_type *usi_type_add(usi_interface_reading *r, const char *file, int32_
 // sequence already goes inside a type of its own, or, arrays of arrays, becomes one long array.
 bool usi_type_repeat(usi_interface_reading *r, const char *file, int32_t line, const usi_message_field *of,
                      usi_shape shape, uint64_t n, usi_message_field *out);
+// Whether its keys can be some.
+bool usi_type_check_key(usi_interface_reading *r, const char *file, int32_t line, const us_message_type *type);
 int32_t usi_type_depth(const us_message_type *type);
 
 // ---- idl.c, ros_msg.c ----
