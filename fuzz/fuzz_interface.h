@@ -23,7 +23,9 @@ static us_status fuzz_open(void *context, const char *path, const us_place *from
     return US_OK;
 }
 
-static bool fuzz_exists(void *context, const char *path) { return strcmp(path, ((const fuzz_text *)context)->path) == 0; }
+static bool fuzz_exists(void *context, const char *path) {
+    return strcmp(path, ((const fuzz_text *)context)->path) == 0;
+}
 
 static void fuzz_require(bool condition) {
     if (!condition) abort();

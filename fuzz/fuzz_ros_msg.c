@@ -1,5 +1,5 @@
-// Any bytes as a .msg file of ROS 2, which may name itself. What is read must be sound: every type has members,
-// its depth is bounded, and a sample without values can be written, read and printed.
+// Any bytes as a .msg file of ROS 2, which may name itself. What is read must be sound: every type has
+// members, its depth is bounded, and a sample without values can be written, read and printed.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

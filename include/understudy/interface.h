@@ -81,9 +81,10 @@ typedef enum us_endpoint_use {
 
 typedef struct us_endpoint_def {
     us_endpoint_use use;
-    const char *topic;  // "odom" below the robot's namespace, "/odom" as it stands, "dds:odom" without ROS 2's "rt/"
-    const char *type;   // of the interface
-    double rate;        // Hz of those that are published; 0: once, for those that come later too
+    const char
+        *topic;  // "odom" below the robot's namespace, "/odom" as it stands, "dds:odom" without ROS 2's "rt/"
+    const char *type;  // of the interface
+    double rate;       // Hz of those that are published; 0: once, for those that come later too
     bool is_reliable, is_latched;
     int32_t depth;  // samples that are kept; 0: all
     int32_t of;     // of answers: whose
@@ -105,11 +106,12 @@ typedef struct us_binding {
     const char *copy;    // of answers: the member of the command's sample that is sent back
     const char *text;    // a constant text; NULL: a number
     double number;
-    const char *joints;  // of a value of joints, in the order of the array: names, "-name" with the other sign, "-" a
-                         // gap; NULL: all of them
+    const char *joints;  // of a value of joints, in the order of the array: names, "-name" with the other
+                         // sign, "-" a gap; NULL: all of them
     const char *sensor;  // of readings; NULL: "imu"
-    const char *axes;    // of vectors and rotations: which of the robot's axes the wire's are, "x -y -z"; NULL: x y z
-    const char *order;   // of quaternions: "xyzw" (NULL) or "wxyz"
+    const char
+        *axes;  // of vectors and rotations: which of the robot's axes the wire's are, "x -y -z"; NULL: x y z
+    const char *order;     // of quaternions: "xyzw" (NULL) or "wxyz"
     double scale, offset;  // the wire has scale times the robot's value plus offset
     int32_t line;
 } us_binding;

@@ -170,7 +170,8 @@ typedef struct us_network_def {
     const us_sensor_def *sensors;
     int32_t n_source;
     const us_command_source *sources;
-    us_interface *interface_;  // types of topics of its own; NULL: none. Whoever copies the definition keeps it
+    us_interface
+        *interface_;  // types of topics of its own; NULL: none. Whoever copies the definition keeps it
     int32_t n_endpoint, n_command, n_binding;
     const us_endpoint_def *endpoints;
     const us_interface_command *commands;

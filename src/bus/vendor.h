@@ -40,9 +40,10 @@ typedef struct usi_vendor_open {
     const char *keys;  // directory of DDS Security's files, absolute; NULL: open
 } usi_vendor_open;
 
-// The key of a sample, or of one that is a key alone, as CDR without header: see usi_key_read of wire/member.h.
-typedef size_t usi_key_function(const us_message_type *type, const void *bytes, size_t length, bool is_key_alone,
-                                bool is_little, uint8_t *out, size_t cap);
+// The key of a sample, or of one that is a key alone, as CDR without header: see usi_key_read of
+// wire/member.h.
+typedef size_t usi_key_function(const us_message_type *type, const void *bytes, size_t length,
+                                bool is_key_alone, bool is_little, uint8_t *out, size_t cap);
 
 typedef struct usi_vendor_endpoint_def {
     const char *topic;      // "rt/k10/odom"

@@ -96,7 +96,8 @@ typedef enum usi_drive_mode {
     USI_DRIVE_PROFILE,
     USI_DRIVE_TORQUE,
     USI_DRIVE_TRAJECTORY,
-    USI_DRIVE_IMPEDANCE,  // a torque, and a spring and damper of the command's own towards a position and velocity
+    USI_DRIVE_IMPEDANCE,  // a torque, and a spring and damper of the command's own towards a position and
+                          // velocity
 } usi_drive_mode;
 
 // Gains that come with a command: torque + kp (position - q) + kd (velocity - v).

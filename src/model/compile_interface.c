@@ -25,7 +25,8 @@ typedef struct linker {
 
 enum { ROW_LIMIT = USI_BINDING_LIMIT * 4, JOINT_LIMIT = 256 };
 
-#define TAKE(arena, n, type) ((type *)usi_arena_alloc(arena, ((size_t)(n) + 1) * sizeof(type), _Alignof(type)))
+#define TAKE(arena, n, type) \
+    ((type *)usi_arena_alloc(arena, ((size_t)(n) + 1) * sizeof(type), _Alignof(type)))
 
 static us_place place_of(linker *k, int32_t line) {
     snprintf(k->element, sizeof k->element, "robot \"%.100s\"", k->r->name);
@@ -33,7 +34,8 @@ static us_place place_of(linker *k, int32_t line) {
 }
 
 US_PRINTF(5, 6)
-static us_status fail(linker *k, const us_binding *b, us_status status, const char *remedy, const char *format, ...) {
+static us_status fail(linker *k, const us_binding *b, us_status status, const char *remedy,
+                      const char *format, ...) {
     char message[300];
     va_list args;
     va_start(args, format);
@@ -55,33 +57,33 @@ static us_status fail(linker *k, const us_binding *b, us_status status, const ch
     X(name ".matrix", source, USI_PART_MATRIX, 9)         \
     X(name ".rpy", source, USI_PART_RPY, 3)               \
     X(name ".yaw", source, USI_PART_RPY + 2, 1)
-#define VALUES(X)                                                        \
-    X("time", USI_VALUE_TIME, 0, 1)                                      \
-    X("time.sec", USI_VALUE_SECONDS, 0, 1)                               \
-    X("time.nanosec", USI_VALUE_NANOSECONDS, 0, 1)                       \
-    X("joint.position", USI_VALUE_JOINT_POSITION, 0, 1)                  \
-    X("joint.velocity", USI_VALUE_JOINT_VELOCITY, 0, 1)                  \
-    X("joint.torque", USI_VALUE_JOINT_TORQUE, 0, 1)                      \
-    X("joint.name", USI_VALUE_TEXT, 1, 0)                                \
-    MOTION(X, "odom", USI_VALUE_ODOM)                                    \
-    X("odom.velocity", USI_VALUE_ODOM, USI_PART_VELOCITY, 3)             \
-    X("odom.spin", USI_VALUE_ODOM, USI_PART_SPIN, 3)                     \
-    MOTION(X, "pose", USI_VALUE_POSE)                                    \
-    X("imu.quaternion", USI_VALUE_IMU, USI_PART_QUATERNION, 4)           \
-    X("imu.matrix", USI_VALUE_IMU, USI_PART_MATRIX, 9)                   \
-    X("imu.rpy", USI_VALUE_IMU, USI_PART_RPY, 3)                         \
-    X("imu.spin", USI_VALUE_IMU, USI_PART_SPIN, 3)                       \
-    X("imu.acceleration", USI_VALUE_IMU, USI_PART_ACCELERATION, 3)       \
-    X("frame.name", USI_VALUE_TEXT, 2, 0)                                \
-    X("frame.parent", USI_VALUE_TEXT, 3, 0)                              \
-    X("frame.position", USI_VALUE_FRAME, USI_PART_POSITION, 3)           \
-    X("frame.quaternion", USI_VALUE_FRAME, USI_PART_QUATERNION, 4)       \
-    X("frame.matrix", USI_VALUE_FRAME, USI_PART_MATRIX, 9)               \
-    X("battery.charge", USI_VALUE_BATTERY, 0, 1)                         \
-    X("battery.voltage", USI_VALUE_BATTERY, 1, 1)                        \
-    X("battery.current", USI_VALUE_BATTERY, 2, 1)                        \
-    X("robot.name", USI_VALUE_TEXT, 0, 0)                                \
-    X("controller", USI_VALUE_CONTROLLER, 0, 0)                          \
+#define VALUES(X)                                                  \
+    X("time", USI_VALUE_TIME, 0, 1)                                \
+    X("time.sec", USI_VALUE_SECONDS, 0, 1)                         \
+    X("time.nanosec", USI_VALUE_NANOSECONDS, 0, 1)                 \
+    X("joint.position", USI_VALUE_JOINT_POSITION, 0, 1)            \
+    X("joint.velocity", USI_VALUE_JOINT_VELOCITY, 0, 1)            \
+    X("joint.torque", USI_VALUE_JOINT_TORQUE, 0, 1)                \
+    X("joint.name", USI_VALUE_TEXT, 1, 0)                          \
+    MOTION(X, "odom", USI_VALUE_ODOM)                              \
+    X("odom.velocity", USI_VALUE_ODOM, USI_PART_VELOCITY, 3)       \
+    X("odom.spin", USI_VALUE_ODOM, USI_PART_SPIN, 3)               \
+    MOTION(X, "pose", USI_VALUE_POSE)                              \
+    X("imu.quaternion", USI_VALUE_IMU, USI_PART_QUATERNION, 4)     \
+    X("imu.matrix", USI_VALUE_IMU, USI_PART_MATRIX, 9)             \
+    X("imu.rpy", USI_VALUE_IMU, USI_PART_RPY, 3)                   \
+    X("imu.spin", USI_VALUE_IMU, USI_PART_SPIN, 3)                 \
+    X("imu.acceleration", USI_VALUE_IMU, USI_PART_ACCELERATION, 3) \
+    X("frame.name", USI_VALUE_TEXT, 2, 0)                          \
+    X("frame.parent", USI_VALUE_TEXT, 3, 0)                        \
+    X("frame.position", USI_VALUE_FRAME, USI_PART_POSITION, 3)     \
+    X("frame.quaternion", USI_VALUE_FRAME, USI_PART_QUATERNION, 4) \
+    X("frame.matrix", USI_VALUE_FRAME, USI_PART_MATRIX, 9)         \
+    X("battery.charge", USI_VALUE_BATTERY, 0, 1)                   \
+    X("battery.voltage", USI_VALUE_BATTERY, 1, 1)                  \
+    X("battery.current", USI_VALUE_BATTERY, 2, 1)                  \
+    X("robot.name", USI_VALUE_TEXT, 0, 0)                          \
+    X("controller", USI_VALUE_CONTROLLER, 0, 0)                    \
     X("refusal", USI_VALUE_REFUSAL, 0, 0)
 
 typedef struct value_row {
@@ -134,13 +136,15 @@ static us_status list_joints(linker *k, const us_binding *b, bool needs_drive, j
         const char *name = at + is_minus;
         const size_t length = n - is_minus;
         int32_t i = 0;
-        while (i < fw->n_joint && (strlen(fw->joint[i].name) != length || memcmp(fw->joint[i].name, name, length) != 0))
+        while (i < fw->n_joint &&
+               (strlen(fw->joint[i].name) != length || memcmp(fw->joint[i].name, name, length) != 0))
             i++;
         if (!is_gap && i == fw->n_joint)
             return fail(k, b, US_ERR_NAME, "name joints of the robot with one coordinate, or - for a gap",
                         "joints: there is no joint \"%.*s\"", (int)(length < 60 ? length : 60), name);
         if (!is_gap && needs_drive && fw->joint[i].drive < 0)
-            return fail(k, b, US_ERR_NAME, "give it a <drive>", "joints: \"%.60s\" has no drive", fw->joint[i].name);
+            return fail(k, b, US_ERR_NAME, "give it a <drive>", "joints: \"%.60s\" has no drive",
+                        fw->joint[i].name);
         if (out->n == JOINT_LIMIT)
             return fail(k, b, US_ERR_LIMIT, "name fewer", "joints: more than %d", JOINT_LIMIT);
         out->joint[out->n] = is_gap ? -1 : i;
@@ -166,7 +170,8 @@ static us_status read_axes(linker *k, const us_binding *b, axes *out) {
     for (const char *at = b->axes; *(at += strspn(at, " \t\r\n")); at++) {
         const double sign = *at == '-' ? -1 : 1;
         at += *at == '-';
-        if (n == 3 || *at < 'x' || *at > 'z') return fail(k, b, US_ERR_VALUE, remedy, "axes: \"%.40s\" are none", b->axes);
+        if (n == 3 || *at < 'x' || *at > 'z')
+            return fail(k, b, US_ERR_VALUE, remedy, "axes: \"%.40s\" are none", b->axes);
         out->index[n] = *at - 'x';
         out->sign[n++] = sign;
         seen |= 1 << (*at - 'x');
@@ -174,7 +179,8 @@ static us_status read_axes(linker *k, const us_binding *b, axes *out) {
     const int32_t *i = out->index;
     const bool is_even = (i[1] + 3 - i[0]) % 3 == 1;
     const double hand = out->sign[0] * out->sign[1] * out->sign[2] * (is_even ? 1 : -1);
-    if (n != 3 || seen != 7 || hand < 0) return fail(k, b, US_ERR_VALUE, remedy, "axes: \"%.40s\" are no right-handed axes", b->axes);
+    if (n != 3 || seen != 7 || hand < 0)
+        return fail(k, b, US_ERR_VALUE, remedy, "axes: \"%.40s\" are no right-handed axes", b->axes);
     return US_OK;
 }
 
@@ -201,7 +207,8 @@ static void pick(const us_binding *b, const axes *a, const value_row *v, int32_t
 // ---------------------------------------------------------------- rows
 
 static us_status add_row(linker *k, const us_binding *b, const usi_member *m) {
-    if (k->n == ROW_LIMIT) return fail(k, b, US_ERR_LIMIT, "write fewer", "the topic has more than %d values", ROW_LIMIT);
+    if (k->n == ROW_LIMIT)
+        return fail(k, b, US_ERR_LIMIT, "write fewer", "the topic has more than %d values", ROW_LIMIT);
     k->member[k->n] = *m;
     return US_OK;
 }
@@ -210,19 +217,21 @@ static us_status check_kind(linker *k, const us_binding *b, const usi_member *m,
     if (m->leaf->kind == USI_KIND_MESSAGE)
         return fail(k, b, US_ERR_VALUE, "name one of its members", "it is a struct");
     if ((m->leaf->kind == USI_KIND_STRING) == is_text) return US_OK;
-    return fail(k, b, US_ERR_VALUE, is_text ? "name a member that is a string" : "name a member that is a number",
+    return fail(k, b, US_ERR_VALUE,
+                is_text ? "name a member that is a string" : "name a member that is a number",
                 is_text ? "it is a number, and the value a text" : "it is a string, and the value a number");
 }
 
 // Puts the n elements of a value to a member: itself, or as many elements of an array or sequence.
-static us_status put_elements(linker *k, const us_binding *b, const usi_member *m, const axes *a, const value_row *v,
-                              const usi_value *with) {
+static us_status put_elements(linker *k, const us_binding *b, const usi_member *m, const axes *a,
+                              const value_row *v, const usi_value *with) {
     const bool is_whole = usi_member_is_whole(m);
     const int32_t n = v->n == 0 ? 1 : v->n;
     us_status status = check_kind(k, b, m, v->n == 0);
     if (status) return status;
     if (is_whole ? m->leaf->count > 0 && m->leaf->count < (uint32_t)n : n > 1)
-        return fail(k, b, US_ERR_VALUE, "name an array or sequence that is long enough", "the value has %d numbers", (int)n);
+        return fail(k, b, US_ERR_VALUE, "name an array or sequence that is long enough",
+                    "the value has %d numbers", (int)n);
     for (int32_t i = 0; i < n && !status; i++) {
         const usi_member element = is_whole ? usi_member_item(m, i) : *m;
         status = add_row(k, b, &element);
@@ -234,7 +243,8 @@ static us_status put_elements(linker *k, const us_binding *b, const usi_member *
     return status;
 }
 
-static us_status find_member(linker *k, const us_binding *b, const us_message_type *type, int64_t open, usi_member *out) {
+static us_status find_member(linker *k, const us_binding *b, const us_message_type *type, int64_t open,
+                             usi_member *out) {
     const us_place place = place_of(k, b->line);
     return usi_member_find(type, b->member, open, &place, out, k->err);
 }
@@ -242,14 +252,16 @@ static us_status find_member(linker *k, const us_binding *b, const us_message_ty
 static bool is_open(const us_binding *b) { return strstr(b->member, "[]") != NULL; }
 
 // The member of element `i` of a list: "motor[].q", or element i of an array or sequence.
-static us_status find_element(linker *k, const us_binding *b, const us_message_type *type, int32_t i, usi_member *out) {
+static us_status find_element(linker *k, const us_binding *b, const us_message_type *type, int32_t i,
+                              usi_member *out) {
     us_status status = find_member(k, b, type, i, out);
     if (status || is_open(b)) return status;
     if (!usi_member_is_whole(out))
         return fail(k, b, US_ERR_VALUE, "name an array or sequence, or write [] where the index stands",
                     "a value of each joint or frame needs as many places");
     if (out->leaf->count > 0 && (uint32_t)i >= out->leaf->count)
-        return fail(k, b, US_ERR_VALUE, "name fewer, or a longer array", "it has %u places", (unsigned)out->leaf->count);
+        return fail(k, b, US_ERR_VALUE, "name fewer, or a longer array", "it has %u places",
+                    (unsigned)out->leaf->count);
     *out = usi_member_item(out, i);
     return US_OK;
 }
@@ -278,15 +290,17 @@ static us_status set_joints(linker *k, const us_binding *b, const us_message_typ
     return status;
 }
 
-static us_status set_frames(linker *k, const us_binding *b, const us_message_type *type, const value_row *v, const axes *a,
-                            const usi_value *with) {
+static us_status set_frames(linker *k, const us_binding *b, const us_message_type *type, const value_row *v,
+                            const axes *a, const usi_value *with) {
     us_status status = US_OK;
     for (int32_t i = 0; i < k->r->n_frame && !status; i++) {
         usi_member m;
         usi_value value = *with;
         value.index = i;
         if (v->n == 0) set_text(&value, v->part == 2 ? k->r->frame[i].child : k->r->frame[i].parent);
-        if (v->n > 1 && !is_open(b)) return fail(k, b, US_ERR_VALUE, "write [] where the frame's index stands", "it has one place for all frames");
+        if (v->n > 1 && !is_open(b))
+            return fail(k, b, US_ERR_VALUE, "write [] where the frame's index stands",
+                        "it has one place for all frames");
         status = v->n > 1 ? find_member(k, b, type, i, &m) : find_element(k, b, type, i, &m);
         if (!status) status = put_elements(k, b, &m, a, v, &value);
     }
@@ -326,7 +340,8 @@ static us_status set_constant(linker *k, const us_binding *b, const us_message_t
     return status;
 }
 
-static us_status set_value(linker *k, const us_binding *b, const us_endpoint_def *e, const us_message_type *type) {
+static us_status set_value(linker *k, const us_binding *b, const us_endpoint_def *e,
+                           const us_message_type *type) {
     const value_row *v = NULL;
     axes a;
     usi_member m;
@@ -335,10 +350,12 @@ static us_status set_value(linker *k, const us_binding *b, const us_endpoint_def
     if (status) return status;
     usi_value with = {.source = v->source, .scale = b->scale, .offset = b->offset};
     if (v->source == USI_VALUE_REFUSAL && e->use != US_ENDPOINT_REFUSED)
-        return fail(k, b, US_ERR_NAME, "write it in an <answer on=\"refused\">", "only a refusal has a reason");
+        return fail(k, b, US_ERR_NAME, "write it in an <answer on=\"refused\">",
+                    "only a refusal has a reason");
     if (strncmp(v->name, "joint.", 6) == 0) return set_joints(k, b, type, v, &with);
     if (strncmp(v->name, "frame.", 6) == 0) return set_frames(k, b, type, v, &a, &with);
-    if (v->source == USI_VALUE_IMU || v->source == USI_VALUE_BATTERY) status = find_sensor(k, b, v->source, &with.index);
+    if (v->source == USI_VALUE_IMU || v->source == USI_VALUE_BATTERY)
+        status = find_sensor(k, b, v->source, &with.index);
     if (v->source == USI_VALUE_TEXT) set_text(&with, k->r->name);
     if (!status) status = find_member(k, b, type, -1, &m);
     return status ? status : put_elements(k, b, &m, &a, v, &with);
@@ -347,36 +364,45 @@ static us_status set_value(linker *k, const us_binding *b, const us_endpoint_def
 // ---------------------------------------------------------------- topics
 
 // In the order of the wire, none twice.
-static us_status sort_rows(linker *k, const us_message_type *type, const us_endpoint_def *e, int32_t n, bool is_take) {
+static us_status sort_rows(linker *k, const us_message_type *type, const us_endpoint_def *e, int32_t n,
+                           bool is_take) {
     for (int32_t i = 1; i < n; i++) {
         const usi_member m = k->member[i];
         usi_value v = {0};
         usi_take t = {0};
-        if (is_take) t = k->take[i];
-        else v = k->value[i];
+        if (is_take)
+            t = k->take[i];
+        else
+            v = k->value[i];
         int32_t at = i;
         for (; at > 0 && usi_member_compare(&m, &k->member[at - 1]) < 0; at--) {
             k->member[at] = k->member[at - 1];
-            if (is_take) k->take[at] = k->take[at - 1];
-            else k->value[at] = k->value[at - 1];
+            if (is_take)
+                k->take[at] = k->take[at - 1];
+            else
+                k->value[at] = k->value[at - 1];
         }
         k->member[at] = m;
-        if (is_take) k->take[at] = t;
-        else k->value[at] = v;
+        if (is_take)
+            k->take[at] = t;
+        else
+            k->value[at] = v;
     }
     for (int32_t i = 1; i < n && !is_take; i++) {
         const us_place place = place_of(k, e->line);
         if (usi_member_compare(&k->member[i - 1], &k->member[i]) == 0)
-            return us_error_set(k->err, US_ERR_NAME, &place, "set each member once", "%.100s: the member \"%.60s\" is set twice",
-                                e->topic, k->member[i].leaf->name);
+            return us_error_set(k->err, US_ERR_NAME, &place, "set each member once",
+                                "%.100s: the member \"%.60s\" is set twice", e->topic,
+                                k->member[i].leaf->name);
         if (!usi_members_agree(type, &k->member[i - 1], &k->member[i]))
-            return us_error_set(k->err, US_ERR_VALUE, &place, "set one case of a union", "%.100s: two cases of a union are set",
-                                e->topic);
+            return us_error_set(k->err, US_ERR_VALUE, &place, "set one case of a union",
+                                "%.100s: two cases of a union are set", e->topic);
     }
     return US_OK;
 }
 
-static us_status find_type(linker *k, const us_endpoint_def *e, const us_message_type **out, const char **out_topic) {
+static us_status find_type(linker *k, const us_endpoint_def *e, const us_message_type **out,
+                           const char **out_topic) {
     const us_network_def *d = k->r->network;
     const us_place place = place_of(k, e->line);
     char topic[USI_TOPIC_NAME], remedy[300] = "name a struct of its files in full: module::Name";
@@ -386,15 +412,16 @@ static us_status find_type(linker *k, const us_endpoint_def *e, const us_message
         usi_guess_offer(&guess, us_message_name(us_interface_get_type(d->interface_, i)));
     if (guess.best && guess.best[0]) snprintf(remedy, sizeof remedy, "did you mean \"%.200s\"?", guess.best);
     if (!*out || (*out)->is_union)
-        return us_error_set(k->err, US_ERR_NAME, &place, remedy, "the interface has no type \"%.100s\"", e->type);
+        return us_error_set(k->err, US_ERR_NAME, &place, remedy, "the interface has no type \"%.100s\"",
+                            e->type);
     usi_endpoint_topic(d, e->topic, topic);
     bool ok = true;
     *out_topic = usi_arena_text(k->arena, topic, &ok);
     return ok ? US_OK : US_ERR_MEMORY;
 }
 
-static us_status keep_rows(linker *k, int32_t n_member, const usi_member **out_member, size_t each, const void *rows_,
-                           const void **out_rows) {
+static us_status keep_rows(linker *k, int32_t n_member, const usi_member **out_member, size_t each,
+                           const void *rows_, const void **out_rows) {
     usi_member *member = TAKE(k->arena, n_member, usi_member);
     void *copy = usi_arena_alloc(k->arena, ((size_t)k->n + 1) * each, _Alignof(max_align_t));
     if (!member || !copy) return US_ERR_MEMORY;
@@ -409,7 +436,8 @@ static us_status keep_rows(linker *k, int32_t n_member, const usi_member **out_m
 static int32_t copy_index(const us_network_def *d, int32_t inlet, const us_binding *b) {
     int32_t n = 0;
     for (const us_binding *at = d->bindings; at < b; at++)
-        n += at->copy && d->endpoints[at->endpoint].use >= US_ENDPOINT_TAKEN && d->endpoints[at->endpoint].of == inlet;
+        n += at->copy && d->endpoints[at->endpoint].use >= US_ENDPOINT_TAKEN &&
+             d->endpoints[at->endpoint].of == inlet;
     return n;
 }
 
@@ -424,7 +452,8 @@ static us_status link_endpoint(linker *k, int32_t i, usi_endpoint *out) {
         const us_binding *b = &d->bindings[row];
         if (b->endpoint != i || b->use != US_BINDING_SET) continue;
         if (b->copy && e->use < US_ENDPOINT_TAKEN)
-            return fail(k, b, US_ERR_NAME, "write it in an <answer>", "only answers copy from what they answer");
+            return fail(k, b, US_ERR_NAME, "write it in an <answer>",
+                        "only answers copy from what they answer");
         status = b->copy    ? set_copy(k, b, out->type, copy_index(d, e->of, b))
                  : b->value ? set_value(k, b, e, out->type)
                             : set_constant(k, b, out->type);
@@ -438,10 +467,18 @@ static us_status link_endpoint(linker *k, int32_t i, usi_endpoint *out) {
 
 // ---------------------------------------------------------------- commands
 
-static const char *const actions[USI_ACTION_COUNT] = {"velocity", "stop", "go", "drive", "turn", "joints", "none"};
+static const char *const actions[USI_ACTION_COUNT] = {"velocity", "stop",   "go",  "drive",
+                                                      "turn",     "joints", "none"};
 static const char *const action_values[USI_ACTION_COUNT][USI_COMMAND_VALUES] = {
-    {"x", "y", "turn"}, {NULL}, {"x", "y", "speed", "tolerance"}, {"distance", "curvature", "speed"}, {"angle", "speed"}, {NULL}, {NULL}};
-static const char *const joint_values[USI_JOINT_VALUES] = {"joint.position", "joint.velocity", "joint.torque", "joint.kp", "joint.kd"};
+    {"x", "y", "turn"},
+    {NULL},
+    {"x", "y", "speed", "tolerance"},
+    {"distance", "curvature", "speed"},
+    {"angle", "speed"},
+    {NULL},
+    {NULL}};
+static const char *const joint_values[USI_JOINT_VALUES] = {"joint.position", "joint.velocity", "joint.torque",
+                                                           "joint.kp", "joint.kd"};
 
 static us_status add_take(linker *k, const us_binding *b, const usi_member *m, usi_take take) {
     us_status status = add_row(k, b, m);
@@ -478,7 +515,8 @@ static us_status get_joints(linker *k, const us_binding *b, const us_message_typ
     return status;
 }
 
-static us_status get_value(linker *k, const us_binding *b, usi_action action, const us_message_type *type, usi_take take) {
+static us_status get_value(linker *k, const us_binding *b, usi_action action, const us_message_type *type,
+                           usi_take take) {
     usi_member m = {0};
     const char *const *names = action_values[action];
     int32_t n = 0;
@@ -495,7 +533,8 @@ static us_status get_value(linker *k, const us_binding *b, usi_action action, co
     }
     take.use = USI_TAKE_VALUE;
     us_status status = b->member ? find_member(k, b, type, -1, &m) : US_OK;
-    if (!status && b->member && usi_member_is_whole(&m)) return fail(k, b, US_ERR_VALUE, "write an index", "it is more than one number");
+    if (!status && b->member && usi_member_is_whole(&m))
+        return fail(k, b, US_ERR_VALUE, "write an index", "it is more than one number");
     if (!status && b->member) status = check_kind(k, b, &m, false);
     return status ? status : add_take(k, b, &m, take);
 }
@@ -503,7 +542,8 @@ static us_status get_value(linker *k, const us_binding *b, usi_action action, co
 static us_status get_condition(linker *k, const us_binding *b, const us_message_type *type, usi_take take) {
     usi_member m;
     us_status status = find_member(k, b, type, -1, &m);
-    if (!status && usi_member_is_whole(&m)) return fail(k, b, US_ERR_VALUE, "write an index", "it is more than one value");
+    if (!status && usi_member_is_whole(&m))
+        return fail(k, b, US_ERR_VALUE, "write an index", "it is more than one value");
     // A number may be a text that looks like one.
     char number[40];
     snprintf(number, sizeof number, "%.17g", b->number);
@@ -532,7 +572,8 @@ static int32_t part_rows(linker *k) {
     return n;
 }
 
-static us_status link_command(linker *k, int32_t i, int32_t own, const us_message_type *type, usi_action *out) {
+static us_status link_command(linker *k, int32_t i, int32_t own, const us_message_type *type,
+                              usi_action *out) {
     const us_network_def *d = k->r->network;
     int32_t action = 0;
     while (action < USI_ACTION_COUNT && strcmp(actions[action], d->commands[i].action) != 0)
@@ -550,7 +591,8 @@ static us_status link_command(linker *k, int32_t i, int32_t own, const us_messag
                                .number = b->number,
                                .text = b->text,
                                .is_constant = !b->member};
-        status = b->use == US_BINDING_WHEN ? get_condition(k, b, type, take) : get_value(k, b, *out, type, take);
+        status =
+            b->use == US_BINDING_WHEN ? get_condition(k, b, type, take) : get_value(k, b, *out, type, take);
     }
     return status;
 }
@@ -567,8 +609,12 @@ static us_status link_copies(linker *k, int32_t inlet, usi_inlet *out) {
         status = find_member(k, &b, out->type, -1, &m);
         if (!status && (usi_member_is_whole(&m) || m.leaf->kind == USI_KIND_MESSAGE))
             return fail(k, &b, US_ERR_VALUE, "copy single numbers and texts", "it is more than one value");
-        if (out->n_copy == USI_COPIES) return fail(k, &b, US_ERR_LIMIT, "copy fewer", "more than %d copies", USI_COPIES);
-        if (!status) status = add_take(k, &b, &m, (usi_take){.use = USI_TAKE_COPY, .command = -1, .index = out->n_copy++, .scale = 1});
+        if (out->n_copy == USI_COPIES)
+            return fail(k, &b, US_ERR_LIMIT, "copy fewer", "more than %d copies", USI_COPIES);
+        if (!status)
+            status =
+                add_take(k, &b, &m,
+                         (usi_take){.use = USI_TAKE_COPY, .command = -1, .index = out->n_copy++, .scale = 1});
     }
     return status;
 }
@@ -583,7 +629,8 @@ static us_status link_inlet(linker *k, int32_t i, usi_inlet *out) {
     usi_action *action = TAKE(k->arena, d->n_command, usi_action);
     if (!action) return US_ERR_MEMORY;
     for (int32_t c = 0; c < d->n_command && !status; c++) {
-        if (d->commands[c].endpoint == i) status = link_command(k, c, out->n_command, out->type, &action[out->n_command]);
+        if (d->commands[c].endpoint == i)
+            status = link_command(k, c, out->n_command, out->type, &action[out->n_command]);
         out->n_command += d->commands[c].endpoint == i;
     }
     if (!status) status = link_copies(k, i, out);
@@ -614,7 +661,8 @@ static uint64_t hash_of(const us_network_def *d) {
         h = hash_text(us_hash_bytes(h, &d->commands[i].endpoint, sizeof(int32_t)), d->commands[i].action);
     for (int32_t i = 0; i < d->n_binding; i++) {
         const us_binding *b = &d->bindings[i];
-        const char *const texts[] = {b->member, b->value, b->copy, b->text, b->joints, b->sensor, b->axes, b->order};
+        const char *const texts[] = {b->member, b->value,  b->copy, b->text,
+                                     b->joints, b->sensor, b->axes, b->order};
         const double numbers[] = {(double)b->use, b->endpoint, b->command, b->number, b->scale, b->offset};
         h = us_hash_bytes(h, numbers, sizeof numbers);
         for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
@@ -658,6 +706,7 @@ us_status usi_build_interface(usi_build *b, const us_model *m, usi_arena *arena,
     k->r = r;
     k->err = b->err;
     us_status status = link_all(k, &r->interface_);
-    if (status == US_ERR_MEMORY) us_error_set(b->err, status, NULL, "free memory", "no memory left for the interface");
+    if (status == US_ERR_MEMORY)
+        us_error_set(b->err, status, NULL, "free memory", "no memory left for the interface");
     return status;
 }

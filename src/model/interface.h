@@ -65,7 +65,13 @@ typedef enum usi_take_use {
     USI_TAKE_COPY    // for answers
 } usi_take_use;
 
-typedef enum usi_command_value { USI_COMMAND_X, USI_COMMAND_Y, USI_COMMAND_TURN, USI_COMMAND_REST, USI_COMMAND_VALUES } usi_command_value;
+typedef enum usi_command_value {
+    USI_COMMAND_X,
+    USI_COMMAND_Y,
+    USI_COMMAND_TURN,
+    USI_COMMAND_REST,
+    USI_COMMAND_VALUES
+} usi_command_value;
 typedef enum usi_joint_value {
     USI_JOINT_POSITION,
     USI_JOINT_VELOCITY,

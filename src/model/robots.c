@@ -546,7 +546,8 @@ static double fastest_topic(const us_network_def *d, const char *source) {
     }
     for (int32_t i = 0; i < d->n_binding; i++) {
         const us_binding *b = &d->bindings[i];
-        const bool is_own = b->value && strncmp(b->value, "imu.", 4) == 0 && strcmp(b->sensor ? b->sensor : "imu", source) == 0;
+        const bool is_own = b->value && strncmp(b->value, "imu.", 4) == 0 &&
+                            strcmp(b->sensor ? b->sensor : "imu", source) == 0;
         if (is_own) rate = fmax(rate, d->endpoints[b->endpoint].rate);
     }
     return rate > 0 ? rate : us_topic_source_view(USI_SOURCE_IMU)->rate;

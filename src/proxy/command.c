@@ -370,7 +370,7 @@ usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_ro
         is_taken = usi_interface_command(r, mail, may, &in.firmware);
         if (!is_taken && !may) in.reason = USI_MOTOR_BUSY;
     } else if (us_message_decode(usi_command_type(mail->topic), usi_mail_bytes(mail), mail->length,
-                          r->proxy->decoded, r->proxy->n_decoded, &m, &err)) {
+                                 r->proxy->decoded, r->proxy->n_decoded, &m, &err)) {
         refuse(&in, "%.140s", err.message);
     } else {
         note_request(mail->topic, m, out_reply);
@@ -392,7 +392,8 @@ usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_ro
     memset(f->refusal, 0, sizeof f->refusal);
     const int32_t inlet = usi_inlet_of(mail->topic);
     snprintf(f->refusal, sizeof f->refusal, "%.40s: %.115s",
-             inlet < 0 ? usi_command_name(r->model->network, mail->topic) : r->model->interface_.inlet[inlet].def->topic,
+             inlet < 0 ? usi_command_name(r->model->network, mail->topic)
+                       : r->model->interface_.inlet[inlet].def->topic,
              in.firmware.why);
     return in.reason;
 }

@@ -9,7 +9,9 @@
 // ---------------------------------------------------------------- names and network
 
 // Where endpoint i leaves.
-static usi_outlet *outlet_of(const usi_robot *r, int32_t i) { return &r->outlet[r->n_topic + USI_SERVICE_COUNT + i]; }
+static usi_outlet *outlet_of(const usi_robot *r, int32_t i) {
+    return &r->outlet[r->n_topic + USI_SERVICE_COUNT + i];
+}
 
 us_status usi_interface_make(us_proxy *p, usi_robot *r) {
     const usi_interface_model *own = &r->model->interface_;
@@ -55,10 +57,13 @@ us_status usi_interface_connect(us_proxy *p, usi_robot *r, int32_t node, us_erro
     }
     usi_subscription *to =
         usi_arena_alloc(&p->arena, ((size_t)own->n_inlet + 1) * sizeof *to, _Alignof(usi_subscription));
-    if (!to) return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the robots' network");
+    if (!to)
+        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory",
+                            "no memory left for the robots' network");
     for (int32_t i = 0; i < own->n_inlet && !status; i++) {
         const usi_inlet *inlet = &own->inlet[i];
-        to[i] = (usi_subscription){r->mailbox, USI_COMMAND_COUNT + i, r->gate < 0 ? NULL : p->gate, r->gate, ""};
+        to[i] =
+            (usi_subscription){r->mailbox, USI_COMMAND_COUNT + i, r->gate < 0 ? NULL : p->gate, r->gate, ""};
         const us_topic_def def = {inlet->topic, inlet->type, qos_of(inlet->def), node};
         status = us_bus_add_reader(p->bus, &def, usi_mailbox_on_sample, &to[i], &r->inlet_reader[i], err);
     }
@@ -236,8 +241,8 @@ static bool is_listened(const us_proxy *p, const usi_robot *r, int32_t i) {
            (p->tap && atomic_load_explicit(&p->channel[channel].is_wanted, memory_order_relaxed));
 }
 
-void usi_interface_publish(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, bool is_first,
-                           usi_sink sink) {
+void usi_interface_publish(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s,
+                           bool is_first, usi_sink sink) {
     const usi_interface_model *own = &r->model->interface_;
     if (own->n_endpoint == 0) return;
     usi_sampling w = usi_sampling_begin(p, r, sim, s);
@@ -248,17 +253,20 @@ void usi_interface_publish(us_proxy *p, usi_robot *r, const us_sim *sim, const u
         if (e->use != US_ENDPOINT_PUBLISH) continue;
         const bool is_once = e->rate == 0;
         if (sink != USI_SINK_ALL && !(is_once && outlet_of(r, i)->is_sent)) continue;
-        if (is_once ? is_first : is_listened(p, r, i) && usi_is_due(e->rate, p->step, phase)) send(&w, i, NULL);
+        if (is_once ? is_first : is_listened(p, r, i) && usi_is_due(e->rate, p->step, phase))
+            send(&w, i, NULL);
     }
 }
 
-void usi_interface_answer(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, const usi_mail *mail,
-                          bool is_taken, const char *why) {
+void usi_interface_answer(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s,
+                          const usi_mail *mail, bool is_taken, const char *why) {
     const usi_inlet *inlet = &r->model->interface_.inlet[usi_inlet_of(mail->topic)];
     const int32_t answer = inlet->answer[is_taken ? 0 : 1];
     usi_wire_value copy[USI_COPIES] = {0};
     if (answer < 0) return;
-    if (!usi_members_read(inlet->type, usi_mail_bytes(mail), mail->length, inlet->member, inlet->n_member, p->values)) return;
+    if (!usi_members_read(inlet->type, usi_mail_bytes(mail), mail->length, inlet->member, inlet->n_member,
+                          p->values))
+        return;
     for (int32_t i = 0; i < inlet->n_member; i++) {
         if (inlet->take[i].use == USI_TAKE_COPY) copy[inlet->take[i].index] = p->values[i];
     }

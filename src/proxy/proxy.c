@@ -23,7 +23,8 @@ static us_status make_scratch(us_proxy *p) {
         const usi_firmware *fw = &p->robot[i].model->firmware;
         if (p->n_reading < fw->n_joint) p->n_reading = fw->n_joint;
         if (p->n_output < fw->n_drive) p->n_output = fw->n_drive;
-        if (p->n_value < p->robot[i].model->interface_.n_value) p->n_value = p->robot[i].model->interface_.n_value;
+        if (p->n_value < p->robot[i].model->interface_.n_value)
+            p->n_value = p->robot[i].model->interface_.n_value;
     }
     p->readings = usi_arena_alloc(&p->arena, (2 * (size_t)p->n_reading + 1) * sizeof *p->readings, 8);
     p->output = usi_arena_alloc(&p->arena, ((size_t)p->n_output + 1) * sizeof *p->output, 8);

@@ -51,10 +51,11 @@ typedef struct usi_robot {
     const char *name;
     const char *description;  // the URDF; NULL: there is none
     usi_mailbox *mailbox;
-    int32_t gate;        // its number at the proxy's gate; -1: none
+    int32_t gate;               // its number at the proxy's gate; -1: none
     int32_t n_topic, n_outlet;  // n_topic: of the model's robot
-    usi_outlet *outlet;  // of each topic, then USI_SERVICE_COUNT of replies, then of the interface's endpoints
-    us_interface *types;  // of the interface: held while the network uses them
+    usi_outlet
+        *outlet;  // of each topic, then USI_SERVICE_COUNT of replies, then of the interface's endpoints
+    us_interface *types;       // of the interface: held while the network uses them
     us_reader **inlet_reader;  // of each inlet of the interface
     int32_t *inlet_channel;
     us_reader *reader[USI_COMMAND_COUNT];
@@ -150,7 +151,7 @@ struct us_proxy {
     usi_record_tap record;  // .sample NULL: nothing is recorded
     us_writer *clock;
     double clock_rate;
-    bool is_clock_off;  // another process publishes it
+    bool is_clock_off;       // another process publishes it
     usi_wire_value *values;  // of one sample of an interface
     int32_t n_value;
     usi_channel *channel;
@@ -189,7 +190,9 @@ usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_ro
                                    const usi_mail *mail, usi_reply *out_reply);
 
 // Commands of the interface stand behind the others; -1: it is none of them.
-static inline int32_t usi_inlet_of(int32_t topic) { return topic < USI_COMMAND_COUNT ? -1 : topic - USI_COMMAND_COUNT; }
+static inline int32_t usi_inlet_of(int32_t topic) {
+    return topic < USI_COMMAND_COUNT ? -1 : topic - USI_COMMAND_COUNT;
+}
 static inline int32_t usi_channel_of_command(const usi_robot *r, int32_t topic) {
     return topic < USI_COMMAND_COUNT ? r->command_channel[topic] : r->inlet_channel[usi_inlet_of(topic)];
 }
@@ -198,14 +201,14 @@ us_status usi_interface_make(us_proxy *p, usi_robot *r);
 us_status usi_interface_connect(us_proxy *p, usi_robot *r, int32_t node, us_error *err);
 void usi_interface_disconnect(usi_robot *r);
 // Its samples that are due.
-void usi_interface_publish(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, bool is_first,
-                           usi_sink sink);
+void usi_interface_publish(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s,
+                           bool is_first, usi_sink sink);
 // interface_command.c: a sample of an inlet has come: whether it was taken, else why not. `may` says whether
 // its sender may command.
 bool usi_interface_command(const usi_robot *r, const usi_mail *mail, bool may, usi_firmware_request *request);
 // And answered, where the interface says so.
-void usi_interface_answer(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, const usi_mail *mail,
-                          bool is_taken, const char *why);
+void usi_interface_answer(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s,
+                          const usi_mail *mail, bool is_taken, const char *why);
 
 // command_source.c: who goes first. Whether a mail may command the robot now, with the reason if not.
 bool usi_source_may_command(const usi_robot *r, const usi_robot_state *s, const usi_mail *mail, int64_t tick,
@@ -229,7 +232,8 @@ void usi_topic_name(const usi_robot *r, const char *name, char *out, size_t cap)
 bool usi_has_command(const usi_robot *r, int32_t topic);
 // The channels are made with the robots.
 us_status usi_channels_make(us_proxy *p);
-int32_t usi_channel_add(us_proxy *p, const char *topic, const us_message_type *type, bool is_out, int32_t robot);
+int32_t usi_channel_add(us_proxy *p, const char *topic, const us_message_type *type, bool is_out,
+                        int32_t robot);
 // Of a message that came or went, and of a sample that the tap may want; -1 is no channel.
 void usi_channel_count(us_proxy *p, int32_t channel);
 void usi_channel_tap(us_proxy *p, int32_t channel, int64_t time, const void *bytes, size_t length);

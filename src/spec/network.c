@@ -96,21 +96,24 @@ static bool is_good_timing(const us_timing *t) {
 
 // Every row belongs to something that is there; what it names is looked up with the model.
 static bool is_interface_whole(const us_network_def *d) {
-    bool ok = d->n_endpoint >= 0 && d->n_command >= 0 && d->n_binding >= 0 && (d->n_endpoint == 0 || d->endpoints) &&
-              (d->n_command == 0 || d->commands) && (d->n_binding == 0 || d->bindings) &&
-              (d->n_endpoint == 0 || d->interface_);
+    bool ok = d->n_endpoint >= 0 && d->n_command >= 0 && d->n_binding >= 0 &&
+              (d->n_endpoint == 0 || d->endpoints) && (d->n_command == 0 || d->commands) &&
+              (d->n_binding == 0 || d->bindings) && (d->n_endpoint == 0 || d->interface_);
     for (int32_t i = 0; i < d->n_endpoint && ok; i++) {
         const us_endpoint_def *e = &d->endpoints[i];
-        ok = e->topic && e->type && (unsigned)e->use <= (unsigned)US_ENDPOINT_REFUSED && is_at_least_0(e->rate) && e->depth >= 0 &&
-             (e->use < US_ENDPOINT_TAKEN || (e->of >= 0 && e->of < i && d->endpoints[e->of].use == US_ENDPOINT_SUBSCRIBE));
+        ok = e->topic && e->type && (unsigned)e->use <= (unsigned)US_ENDPOINT_REFUSED &&
+             is_at_least_0(e->rate) && e->depth >= 0 &&
+             (e->use < US_ENDPOINT_TAKEN ||
+              (e->of >= 0 && e->of < i && d->endpoints[e->of].use == US_ENDPOINT_SUBSCRIBE));
     }
     for (int32_t i = 0; i < d->n_command && ok; i++)
         ok = d->commands[i].action && d->commands[i].endpoint >= 0 && d->commands[i].endpoint < d->n_endpoint;
     for (int32_t i = 0; i < d->n_binding && ok; i++) {
         const us_binding *b = &d->bindings[i];
-        ok = b->endpoint >= 0 && b->endpoint < d->n_endpoint && b->command >= -1 && b->command < d->n_command &&
-             (b->use == US_BINDING_SET) == (b->command < 0) && (b->member || b->use == US_BINDING_GET) &&
-             (b->value || b->use != US_BINDING_GET) && isfinite(b->scale) && b->scale != 0 && isfinite(b->offset);
+        ok = b->endpoint >= 0 && b->endpoint < d->n_endpoint && b->command >= -1 &&
+             b->command < d->n_command && (b->use == US_BINDING_SET) == (b->command < 0) &&
+             (b->member || b->use == US_BINDING_GET) && (b->value || b->use != US_BINDING_GET) &&
+             isfinite(b->scale) && b->scale != 0 && isfinite(b->offset);
     }
     return ok;
 }
@@ -126,7 +129,8 @@ static us_status check_arrays(const us_network_def *d) {
     if (d->n_source < 0 || (d->n_source && !d->sources)) return US_ERR_ARG;
     if (d->n_source > USI_COMMAND_SOURCES) return US_ERR_LIMIT;
     if (!is_interface_whole(d)) return US_ERR_ARG;
-    if (d->n_endpoint > USI_ENDPOINT_LIMIT || d->n_command > USI_INTERFACE_COMMAND_LIMIT || d->n_binding > USI_BINDING_LIMIT)
+    if (d->n_endpoint > USI_ENDPOINT_LIMIT || d->n_command > USI_INTERFACE_COMMAND_LIMIT ||
+        d->n_binding > USI_BINDING_LIMIT)
         return US_ERR_LIMIT;
     if (d->n_fault > USI_SCRIPT_LIMIT || d->n_sensor > USI_SENSOR_LIMIT || d->n_topic > USI_TOPIC_LIMIT)
         return US_ERR_LIMIT;
@@ -356,7 +360,8 @@ static bool keep_binding(usi_arena *arena, us_binding *b) {
 
 static bool keep_network(usi_arena *arena, us_network_def *d) {
     void *wheels = NULL, *legs = NULL, *motors = NULL, *up = NULL, *down = NULL, *faults = NULL,
-         *sensors = NULL, *topics = NULL, *sources = NULL, *endpoints = NULL, *commands = NULL, *bindings = NULL;
+         *sensors = NULL, *topics = NULL, *sources = NULL, *endpoints = NULL, *commands = NULL,
+         *bindings = NULL;
     bool ok = keep_text(arena, &d->namespace_) && keep_text(arena, &d->frame_prefix) &&
               keep_text(arena, &d->node) && keep_text(arena, &d->base_frame) && keep_text(arena, &d->file);
     ok = ok && keep_array(arena, d->wheels, d->n_wheel, sizeof *d->wheels, &wheels);

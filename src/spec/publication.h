@@ -60,9 +60,9 @@ typedef enum usi_command_topic {
 enum { USI_COMMAND_ASK = USI_COMMAND_ASK_MOTORS, USI_SERVICE_COUNT = USI_COMMAND_COUNT - USI_COMMAND_ASK };
 
 enum {
-    USI_SENSOR_LIMIT = 32,  // sensors of a robot beside those that it has anyway
-    USI_TOPIC_LIMIT = 128,  // topics that are written for a robot
-    USI_TOPIC_NAME = 300,   // bytes of a topic's full name
+    USI_SENSOR_LIMIT = 32,    // sensors of a robot beside those that it has anyway
+    USI_TOPIC_LIMIT = 128,    // topics that are written for a robot
+    USI_TOPIC_NAME = 300,     // bytes of a topic's full name
     USI_ENDPOINT_LIMIT = 64,  // topics of an interface
     USI_INTERFACE_COMMAND_LIMIT = 64,
     USI_BINDING_LIMIT = 1024,

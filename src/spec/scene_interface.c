@@ -44,8 +44,8 @@ static us_status read_files(usi_reader *r, const xmlNode *node, us_network_def *
     if (!list) return usi_fail_memory(r);
     for (char *name = strtok_r(list, " \t\r\n", &save); name; name = strtok_r(NULL, " \t\r\n", &save)) {
         if (n == USI_INTERFACE_FILES)
-            return usi_fail(r, US_ERR_LIMIT, node, "include some of them from others", "file: more than %d files",
-                            USI_INTERFACE_FILES);
+            return usi_fail(r, US_ERR_LIMIT, node, "include some of them from others",
+                            "file: more than %d files", USI_INTERFACE_FILES);
         files[n] = usi_path_beside(r, usi_xml_file(node), name);
         if (!files[n++]) return usi_fail_memory(r);
     }
@@ -75,7 +75,8 @@ static us_status read_scale(usi_reader *r, const xmlNode *node, us_binding *b) {
     us_status status = usi_look_number(r, &look, "scale", USI_PLAIN, &b->scale);
     if (!status) status = usi_look_number(r, &look, "offset", USI_PLAIN, &b->offset);
     if (!status && b->scale == 0)
-        return usi_fail(r, US_ERR_VALUE, node, "write another number", "scale: with 0 nothing is left of the value");
+        return usi_fail(r, US_ERR_VALUE, node, "write another number",
+                        "scale: with 0 nothing is left of the value");
     if (status || !unit) return status;
     const char *measure = usi_reader_text(r, "1 %s", unit);
     if (!measure || !usi_measure_whole(measure, &factor) || !(factor > 0))
@@ -98,11 +99,12 @@ static us_status read_binding(usi_reader *r, const xmlNode *node, us_network_def
     b->axes = usi_xml_attr(node, "axes");
     b->order = usi_xml_attr(node, "order");
     b->line = usi_xml_line(node);
-    const int n = (b->use == US_BINDING_SET && b->value) + (b->copy != NULL) + (b->text != NULL) + (number != NULL) +
-                  (b->use == US_BINDING_GET && b->member);
+    const int n = (b->use == US_BINDING_SET && b->value) + (b->copy != NULL) + (b->text != NULL) +
+                  (number != NULL) + (b->use == US_BINDING_GET && b->member);
     if (n != 1)
         return usi_fail(r, US_ERR_SCHEMA, node,
-                        b->use == US_BINDING_GET ? "write member or number" : "write one of value, copy, text and number",
+                        b->use == US_BINDING_GET ? "write member or number"
+                                                 : "write one of value, copy, text and number",
                         n == 0 ? "it says not what the value is" : "it says twice what the value is");
     us_status status = read_scale(r, node, b);
     if (status || !number) return status;
@@ -118,12 +120,13 @@ static us_status read_binding(usi_reader *r, const xmlNode *node, us_network_def
     return usi_look_number(r, &look, "number", USI_PLAIN, &b->number);
 }
 
-static us_status read_bindings(usi_reader *r, const xmlNode *node, const char *name, us_binding with, us_network_def *d,
-                               rows *to) {
+static us_status read_bindings(usi_reader *r, const xmlNode *node, const char *name, us_binding with,
+                               us_network_def *d, rows *to) {
     us_status status = US_OK;
     for (const xmlNode *n = usi_xml_child(node, name); n && !status; n = usi_xml_next(n, name)) {
         if (d->n_binding == USI_BINDING_LIMIT)
-            return usi_fail(r, US_ERR_LIMIT, n, "write fewer", "an interface has at most %d rows", USI_BINDING_LIMIT);
+            return usi_fail(r, US_ERR_LIMIT, n, "write fewer", "an interface has at most %d rows",
+                            USI_BINDING_LIMIT);
         us_binding *b = &to->binding[d->n_binding];
         *b = with;
         status = read_binding(r, n, d, b);
@@ -132,10 +135,11 @@ static us_status read_bindings(usi_reader *r, const xmlNode *node, const char *n
     return status;
 }
 
-static us_status read_endpoint(usi_reader *r, const xmlNode *node, us_endpoint_use use, int32_t of, us_network_def *d,
-                               rows *to) {
+static us_status read_endpoint(usi_reader *r, const xmlNode *node, us_endpoint_use use, int32_t of,
+                               us_network_def *d, rows *to) {
     if (d->n_endpoint == USI_ENDPOINT_LIMIT)
-        return usi_fail(r, US_ERR_LIMIT, node, "write fewer", "an interface has at most %d topics", USI_ENDPOINT_LIMIT);
+        return usi_fail(r, US_ERR_LIMIT, node, "write fewer", "an interface has at most %d topics",
+                        USI_ENDPOINT_LIMIT);
     us_endpoint_def e = {.use = use,
                          .topic = usi_xml_attr(node, "topic"),
                          .type = usi_xml_attr(node, "type"),
@@ -146,9 +150,10 @@ static us_status read_endpoint(usi_reader *r, const xmlNode *node, us_endpoint_u
                          .line = usi_xml_line(node)};
     const char *name = e.topic[0] == '/' ? e.topic + 1 : e.topic;
     if (strncmp(name, "dds:", 4) != 0 && !usi_is_ros_name(name, true))
-        return usi_fail(r, US_ERR_NAME, node,
-                        "use letters, digits and _, with / between parts; any other name of DDS stands behind dds:",
-                        "topic: \"%.60s\" is no name of a topic", e.topic);
+        return usi_fail(
+            r, US_ERR_NAME, node,
+            "use letters, digits and _, with / between parts; any other name of DDS stands behind dds:",
+            "topic: \"%.60s\" is no name of a topic", e.topic);
     us_status status = use == US_ENDPOINT_PUBLISH ? usi_scene_rate(r, node, "rate", &e.rate) : US_OK;
     e.is_latched = use == US_ENDPOINT_PUBLISH && e.rate == 0;
     if (e.is_latched) e.depth = 1;
@@ -156,7 +161,8 @@ static us_status read_endpoint(usi_reader *r, const xmlNode *node, us_endpoint_u
     if (!status) status = usi_xml_bool(r, node, "latched", false, &e.is_latched);
     if (!status) status = usi_xml_int(r, node, "depth", false, &e.depth);
     if (!status && e.depth < 0)
-        status = usi_fail(r, US_ERR_VALUE, node, "write 0 for all, or a number", "depth: %d samples cannot be kept", (int)e.depth);
+        status = usi_fail(r, US_ERR_VALUE, node, "write 0 for all, or a number",
+                          "depth: %d samples cannot be kept", (int)e.depth);
     to->endpoint[d->n_endpoint] = e;
     const us_binding with = {.use = US_BINDING_SET, .endpoint = d->n_endpoint++, .command = -1};
     return status ? status : read_bindings(r, node, "set", with, d, to);
@@ -187,8 +193,8 @@ us_status usi_scene_interface(usi_reader *r, const xmlNode *network, us_network_
     const xmlNode *node = usi_xml_child(network, "interface");
     if (!node) return US_OK;
     if (usi_xml_next(node, "interface"))
-        return usi_fail(r, US_ERR_SCHEMA, usi_xml_next(node, "interface"), "write all topics in one, with all files in its file",
-                        "a robot has one <interface>");
+        return usi_fail(r, US_ERR_SCHEMA, usi_xml_next(node, "interface"),
+                        "write all topics in one, with all files in its file", "a robot has one <interface>");
     rows *to = usi_reader_alloc(r, sizeof *to);
     if (!to) return usi_fail_memory(r);
     us_status status = read_files(r, node, d);

@@ -167,7 +167,8 @@ bool usi_cdr_skip_message(usi_cdr *r, const us_message_type *type) {
     int32_t choice = -1;
     if (type->is_union) {
         usi_cdr_at(r, &type->fields[0], -1);
-        return usi_cdr_choose(r, type, &choice) && (choice < 0 || usi_cdr_skip_field(r, &type->fields[choice]));
+        return usi_cdr_choose(r, type, &choice) &&
+               (choice < 0 || usi_cdr_skip_field(r, &type->fields[choice]));
     }
     for (int32_t i = 0; i < type->n_field; i++) {
         if (!usi_cdr_skip_field(r, &type->fields[i])) return false;

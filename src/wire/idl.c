@@ -12,8 +12,9 @@
 
 bool usi_idl_full_name(usi_idl *p, const char *name, char out[USI_INTERFACE_NAME]) {
     const int n = snprintf(out, USI_INTERFACE_NAME, "%s%s%s", p->scope, p->scope[0] ? "::" : "", name);
-    return n < USI_INTERFACE_NAME || usi_idl_fail(&p->s, US_ERR_LIMIT, "write shorter names",
-                                                  "a full name has at most %d characters", USI_INTERFACE_NAME - 1);
+    return n < USI_INTERFACE_NAME ||
+           usi_idl_fail(&p->s, US_ERR_LIMIT, "write shorter names", "a full name has at most %d characters",
+                        USI_INTERFACE_NAME - 1);
 }
 
 bool usi_idl_scoped_name(usi_idl *p, char out[USI_INTERFACE_NAME]) {
@@ -112,12 +113,12 @@ typedef struct members {
 static bool add_member(usi_idl *p, members *m, const char *name, const usi_message_field *f, bool is_key) {
     for (int32_t i = 0; i < m->n; i++) {
         if (strcmp(m->field[i].name, name) == 0)
-            return usi_idl_fail(&p->s, US_ERR_NAME, "give each member its own name", "the member \"%.100s\" is there twice",
-                                name);
+            return usi_idl_fail(&p->s, US_ERR_NAME, "give each member its own name",
+                                "the member \"%.100s\" is there twice", name);
     }
     if (m->n == USI_INTERFACE_FIELDS)
-        return usi_idl_fail(&p->s, US_ERR_LIMIT, "put some of them into a struct of their own", "more than %d members",
-                            USI_INTERFACE_FIELDS);
+        return usi_idl_fail(&p->s, US_ERR_LIMIT, "put some of them into a struct of their own",
+                            "more than %d members", USI_INTERFACE_FIELDS);
     usi_message_field *to = &m->field[m->n];
     *to = *f;
     to->is_key = is_key;
@@ -137,7 +138,8 @@ static bool read_member(usi_idl *p, members *m) {
     if (!usi_idl_type(p, &type)) return false;
     const int32_t first = m->n;
     for (bool is_more = true; is_more;) {
-        if (!usi_idl_declarator(p, "a member", &type, name, &f) || !add_member(p, m, name, &f, n.is_key)) return false;
+        if (!usi_idl_declarator(p, "a member", &type, name, &f) || !add_member(p, m, name, &f, n.is_key))
+            return false;
         is_more = usi_idl_is(s, ",");
         if (is_more && !usi_idl_next(s)) return false;
     }
@@ -171,7 +173,8 @@ static bool read_struct(usi_idl *p) {
     char name[USI_INTERFACE_NAME], full[USI_INTERFACE_NAME];
     const int32_t line = s->line;
     const char *path = s->path;
-    if (!usi_idl_next(s) || !usi_idl_take_name(s, "a struct", name) || !usi_idl_full_name(p, name, full)) return false;
+    if (!usi_idl_next(s) || !usi_idl_take_name(s, "a struct", name) || !usi_idl_full_name(p, name, full))
+        return false;
     // Until it ends it is only declared: it cannot contain itself.
     usi_symbol *symbol = usi_symbol_find(s->r->to, full);
     if (symbol && symbol->kind != USI_SYMBOL_FORWARD)
@@ -186,7 +189,8 @@ static bool read_struct(usi_idl *p) {
     while (is_good && !usi_idl_is(s, "}"))
         is_good = read_member(p, m);
     if (is_good && m->n == 0)
-        is_good = usi_idl_fail(s, US_ERR_SYNTAX, "give it at least one member", "the struct \"%.100s\" is empty", full);
+        is_good = usi_idl_fail(s, US_ERR_SYNTAX, "give it at least one member",
+                               "the struct \"%.100s\" is empty", full);
     us_message_type *type = is_good ? usi_type_add(s->r, path, line, full, m->field, m->n) : NULL;
     usi_release(&s->r->to->allocator, m, sizeof *m, _Alignof(members));
     if (!type || !usi_type_check_key(s->r, path, line, type)) return false;
@@ -202,7 +206,8 @@ static bool read_struct(usi_idl *p) {
 static bool add_label(usi_idl *p, usi_union_label *labels, int32_t *n, int64_t value, int32_t field) {
     for (int32_t i = 0; i < *n; i++) {
         if (labels[i].value == value)
-            return usi_idl_fail(&p->s, US_ERR_VALUE, "write each value once", "two cases have the value %lld", (long long)value);
+            return usi_idl_fail(&p->s, US_ERR_VALUE, "write each value once", "two cases have the value %lld",
+                                (long long)value);
     }
     if (*n == USI_INTERFACE_FIELDS)
         return usi_idl_fail(&p->s, US_ERR_LIMIT, "write fewer", "more than %d cases", USI_INTERFACE_FIELDS);
@@ -228,10 +233,12 @@ static bool read_case(usi_idl *p, members *m, usi_union_label *labels, int32_t *
         is_any = true;
     }
     if (!is_any)
-        return usi_idl_fail(s, US_ERR_SYNTAX, "write case VALUE: before each member", "a union's member has no case");
+        return usi_idl_fail(s, US_ERR_SYNTAX, "write case VALUE: before each member",
+                            "a union's member has no case");
     const int32_t n = m->n;
     if (!read_member(p, m)) return false;
-    return m->n == n + 1 || usi_idl_fail(s, US_ERR_SYNTAX, "write one member for each case", "a case has two members");
+    return m->n == n + 1 ||
+           usi_idl_fail(s, US_ERR_SYNTAX, "write one member for each case", "a case has two members");
 }
 
 static bool read_discriminant(usi_idl *p, members *m) {
@@ -239,7 +246,8 @@ static bool read_discriminant(usi_idl *p, members *m) {
     usi_message_field type;
     if (!usi_idl_expect(s, "switch") || !usi_idl_expect(s, "(") || !usi_idl_type(p, &type)) return false;
     if (type.shape != USI_SHAPE_ONE || type.kind >= USI_KIND_FLOAT32)
-        return usi_idl_fail(s, US_ERR_VALUE, "write switch (long), or an enum", "a union is chosen by a whole number or an enum");
+        return usi_idl_fail(s, US_ERR_VALUE, "write switch (long), or an enum",
+                            "a union is chosen by a whole number or an enum");
     return add_member(p, m, "_d", &type, false) && usi_idl_expect(s, ")") && usi_idl_expect(s, "{");
 }
 
@@ -252,11 +260,13 @@ typedef struct union_parts {
 static bool finish_union(usi_idl *p, const char *path, int32_t line, const char *name, union_parts *u) {
     usi_idl_scanner *s = &p->s;
     char full[USI_INTERFACE_NAME];
-    if (u->m.n < 2) return usi_idl_fail(s, US_ERR_SYNTAX, "write at least one case", "the union \"%.100s\" is empty", name);
+    if (u->m.n < 2)
+        return usi_idl_fail(s, US_ERR_SYNTAX, "write at least one case", "the union \"%.100s\" is empty",
+                            name);
     if (!usi_idl_full_name(p, name, full)) return false;
     us_message_type *type = usi_type_add(s->r, path, line, full, u->m.field, u->m.n);
-    usi_union_label *labels =
-        usi_arena_alloc(&s->r->to->arena, ((size_t)u->n_label + 1) * sizeof *labels, _Alignof(usi_union_label));
+    usi_union_label *labels = usi_arena_alloc(&s->r->to->arena, ((size_t)u->n_label + 1) * sizeof *labels,
+                                              _Alignof(usi_union_label));
     usi_symbol *symbol = type && labels ? add_symbol(p, line, name, USI_SYMBOL_TYPE) : NULL;
     if (!symbol) return usi_idl_fail(s, US_ERR_MEMORY, "free memory", "no memory left for the interface");
     memcpy(labels, u->label, (size_t)u->n_label * sizeof *labels);
@@ -341,15 +351,16 @@ static bool read_const(usi_idl *p) {
     if (!usi_idl_next(s) || !usi_idl_type(p, &type)) return false;
     const int32_t line = s->line;
     if (type.shape != USI_SHAPE_ONE || type.kind == USI_KIND_MESSAGE)
-        return usi_idl_fail(s, US_ERR_VALUE, "write a number or a string", "a constant is a number or a text");
-    if (!usi_idl_take_name(s, "a constant", name) || !usi_idl_expect(s, "=") || !usi_idl_constant(p, &value)) return false;
+        return usi_idl_fail(s, US_ERR_VALUE, "write a number or a string",
+                            "a constant is a number or a text");
+    if (!usi_idl_take_name(s, "a constant", name) || !usi_idl_expect(s, "=") || !usi_idl_constant(p, &value))
+        return false;
     const bool is_text = type.kind == USI_KIND_STRING;
     if (type.kind == USI_KIND_UINT8 && value.text && strlen(value.text) == 1)
         value = (usi_idl_value){(double)value.text[0], value.text[0], true, NULL};
     if (is_text != (value.text != NULL) || (!is_text && type.kind < USI_KIND_FLOAT32 && !value.is_whole))
-        return usi_idl_fail(s, US_ERR_VALUE, "write a value of its type", "the value of \"%.100s\" is of another type", name);
-    if (is_text && type.bound && strlen(value.text) > type.bound)
-        return usi_idl_fail(s, US_ERR_VALUE, "write a shorter text", "\"%.100s\" is longer than its type allows", name);
+        return usi_idl_fail(s, US_ERR_VALUE, "write a value of its type",
+                            "the value of \"%.100s\" is of another type", name);
     usi_symbol *symbol = add_symbol(p, line, name, is_text ? USI_SYMBOL_TEXT : USI_SYMBOL_NUMBER);
     if (!symbol) return false;
     symbol->number = value.number;
@@ -368,10 +379,12 @@ static bool read_module(usi_idl *p) {
     usi_idl_scanner *s = &p->s;
     char name[USI_INTERFACE_NAME], full[USI_INTERFACE_NAME];
     const size_t outer = strlen(p->scope);
-    if (!usi_idl_next(s) || !usi_idl_take_name(s, "a module", name) || !usi_idl_full_name(p, name, full)) return false;
+    if (!usi_idl_next(s) || !usi_idl_take_name(s, "a module", name) || !usi_idl_full_name(p, name, full))
+        return false;
     const usi_symbol *symbol = usi_symbol_find(s->r->to, full);
     if (symbol && symbol->kind != USI_SYMBOL_MODULE)
-        return usi_idl_fail(s, US_ERR_NAME, "give the module another name", "\"%.100s\" is there already", full);
+        return usi_idl_fail(s, US_ERR_NAME, "give the module another name", "\"%.100s\" is there already",
+                            full);
     if (!symbol && !add_symbol(p, s->line, name, USI_SYMBOL_MODULE)) return false;
     if (++p->depth > USI_IDL_DEPTH)
         return usi_idl_fail(s, US_ERR_LIMIT, "nest fewer", "modules nest deeper than %d", USI_IDL_DEPTH);
@@ -392,8 +405,9 @@ static bool read_definition(usi_idl *p) {
     static const struct {
         const char *word;
         bool (*read)(usi_idl *p);
-    } known[] = {{"module", read_module},   {"struct", read_struct}, {"valuetype", read_struct}, {"union", read_union},
-                 {"enum", read_enum},       {"typedef", read_typedef}, {"const", read_const}};
+    } known[] = {{"module", read_module}, {"struct", read_struct}, {"valuetype", read_struct},
+                 {"union", read_union},   {"enum", read_enum},     {"typedef", read_typedef},
+                 {"const", read_const}};
     usi_idl_scanner *s = &p->s;
     notes n;
     if (usi_idl_is(s, ";")) return usi_idl_next(s);
@@ -404,8 +418,9 @@ static bool read_definition(usi_idl *p) {
         // Modules may end without.
         return i == 0 || usi_idl_expect(s, ";");
     }
-    return usi_idl_fail(s, US_ERR_SYNTAX, "module, struct, valuetype, union, enum, typedef and const are read",
-                        "\"%.60s\" begins nothing that is known here", s->token == USI_IDL_END ? "the end" : s->word);
+    return usi_idl_fail(
+        s, US_ERR_SYNTAX, "module, struct, valuetype, union, enum, typedef and const are read",
+        "\"%.60s\" begins nothing that is known here", s->token == USI_IDL_END ? "the end" : s->word);
 }
 
 // "#pragma keylist Type member member": as seen from the whole file.
@@ -422,7 +437,8 @@ static bool apply_keylist(usi_idl *p, const usi_idl_keylist *k) {
         if (strcmp(own, name) == 0 || is_end) type = to->type[i];
     }
     if (!type || type->is_union)
-        return usi_reading_fail(p->s.r, US_ERR_NAME, k->file, k->line, "write #pragma keylist STRUCT MEMBER ...",
+        return usi_reading_fail(p->s.r, US_ERR_NAME, k->file, k->line,
+                                "write #pragma keylist STRUCT MEMBER ...",
                                 "#pragma keylist: there is no struct \"%.100s\"", name ? name : "");
     const size_t bytes = (size_t)type->n_field * sizeof *type->fields;
     usi_message_field *fields = usi_arena_alloc(&p->s.r->to->arena, bytes, _Alignof(usi_message_field));
@@ -435,7 +451,8 @@ static bool apply_keylist(usi_idl *p, const usi_idl_keylist *k) {
         if (i == type->n_field)
             return usi_reading_fail(p->s.r, US_ERR_NAME, k->file, k->line,
                                     "name members of the struct; inside nested ones write @key",
-                                    "#pragma keylist: \"%.100s\" has no member \"%.60s\"", type->dds_name, member);
+                                    "#pragma keylist: \"%.100s\" has no member \"%.60s\"", type->dds_name,
+                                    member);
         fields[i].is_key = true;
         type->has_key = true;
     }
@@ -456,7 +473,8 @@ static bool read_file(usi_idl *p, const char *path) {
 
 bool usi_idl_read(usi_interface_reading *r, const char *path) {
     usi_idl *p = usi_alloc(&r->to->allocator, sizeof *p, _Alignof(usi_idl));
-    if (!p) return usi_reading_fail(r, US_ERR_MEMORY, NULL, 0, "free memory", "no memory left for the interface");
+    if (!p)
+        return usi_reading_fail(r, US_ERR_MEMORY, NULL, 0, "free memory", "no memory left for the interface");
     memset(p, 0, sizeof *p);
     p->s.r = r;
     const bool is_good = read_file(p, path);

@@ -8,7 +8,9 @@
 #include "base/text_value.h"
 #include "wire/idl_local.h"
 
-static usi_idl_value whole(int64_t x) { return (usi_idl_value){.number = (double)x, .whole = x, .is_whole = true}; }
+static usi_idl_value whole(int64_t x) {
+    return (usi_idl_value){.number = (double)x, .whole = x, .is_whole = true};
+}
 
 static bool read_number(usi_idl *p, usi_idl_value *out) {
     const char *word = p->s.word;
@@ -18,8 +20,8 @@ static bool read_number(usi_idl *p, usi_idl_value *out) {
         errno = 0;
         const unsigned long long x = strtoull(word, &end, 0);
         if (*end || errno)
-            return usi_idl_fail(&p->s, US_ERR_VALUE, "write a number of at most 64 bits", "\"%.60s\" is no whole number",
-                                word);
+            return usi_idl_fail(&p->s, US_ERR_VALUE, "write a number of at most 64 bits",
+                                "\"%.60s\" is no whole number", word);
         *out = whole((int64_t)x);
         if (x > INT64_MAX) out->number = (double)x;
         return usi_idl_next(&p->s);
@@ -29,7 +31,8 @@ static bool read_number(usi_idl *p, usi_idl_value *out) {
     const char *wrong = usi_number_scan(word, &rest, &x);
     // A letter behind it says how wide it is.
     if (wrong || (*rest && strcmp(rest, "d") != 0 && strcmp(rest, "D") != 0 && strcmp(rest, "f") != 0))
-        return usi_idl_fail(&p->s, US_ERR_VALUE, "write a number like 12, 0x1f or 1.5e3", "\"%.60s\" is no number", word);
+        return usi_idl_fail(&p->s, US_ERR_VALUE, "write a number like 12, 0x1f or 1.5e3",
+                            "\"%.60s\" is no number", word);
     *out = (usi_idl_value){.number = x};
     return usi_idl_next(&p->s);
 }
@@ -43,8 +46,10 @@ static bool read_name(usi_idl *p, usi_idl_value *out) {
     }
     if (!usi_idl_scoped_name(p, name)) return false;
     const usi_symbol *symbol = usi_idl_look_up(p, name);
-    if (!symbol || (symbol->kind != USI_SYMBOL_NUMBER && symbol->kind != USI_SYMBOL_LABEL && symbol->kind != USI_SYMBOL_TEXT))
-        return usi_idl_fail(&p->s, US_ERR_NAME, "define the constant before it is used", "there is no constant \"%.100s\"", name);
+    if (!symbol || (symbol->kind != USI_SYMBOL_NUMBER && symbol->kind != USI_SYMBOL_LABEL &&
+                    symbol->kind != USI_SYMBOL_TEXT))
+        return usi_idl_fail(&p->s, US_ERR_NAME, "define the constant before it is used",
+                            "there is no constant \"%.100s\"", name);
     *out = (usi_idl_value){symbol->number, symbol->whole, symbol->is_whole, symbol->text};
     return true;
 }
@@ -65,14 +70,18 @@ static bool read_single(usi_idl *p, usi_idl_value *out) {
         return usi_idl_fail(s, US_ERR_SYNTAX, "write a number, a text or the name of a constant",
                             "a value is missing before \"%.60s\"", s->word);
     if (++p->depth > USI_IDL_DEPTH)
-        return usi_idl_fail(s, US_ERR_LIMIT, "write it with fewer brackets", "signs and brackets nest deeper than %d", USI_IDL_DEPTH);
+        return usi_idl_fail(s, US_ERR_LIMIT, "write it with fewer brackets",
+                            "signs and brackets nest deeper than %d", USI_IDL_DEPTH);
     if (!usi_idl_next(s) || !(is_open ? read_level(p, 0, out) : read_single(p, out))) return false;
     p->depth--;
     if (is_open) return usi_idl_expect(s, ")");
     if (out->text || (is_not && !out->is_whole))
-        return usi_idl_fail(s, US_ERR_VALUE, "write it before a number", "a sign stands before something that is none");
-    if (is_minus && out->is_whole) *out = whole((int64_t)(0 - (uint64_t)out->whole));
-    else if (is_minus) out->number = -out->number;
+        return usi_idl_fail(s, US_ERR_VALUE, "write it before a number",
+                            "a sign stands before something that is none");
+    if (is_minus && out->is_whole)
+        *out = whole((int64_t)(0 - (uint64_t)out->whole));
+    else if (is_minus)
+        out->number = -out->number;
     if (is_not) *out = whole(~out->whole);
     return true;
 }
@@ -125,7 +134,8 @@ static bool combine(usi_idl *p, char op, const usi_idl_value *a, const usi_idl_v
     if (!strchr("+-*/", op))
         return usi_idl_fail(&p->s, US_ERR_VALUE, "write whole numbers", "a fraction has no bits");
     *out = (usi_idl_value){.number = op == '+' ? x + y : op == '-' ? x - y : op == '*' ? x * y : x / y};
-    return isfinite(out->number) || usi_idl_fail(&p->s, US_ERR_VALUE, "write another divisor", "a division by 0");
+    return isfinite(out->number) ||
+           usi_idl_fail(&p->s, US_ERR_VALUE, "write another divisor", "a division by 0");
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): one call per level, and brackets nest at most USI_IDL_DEPTH deep
@@ -140,7 +150,8 @@ static bool read_level(usi_idl *p, int level, usi_idl_value *out) {
         }
         usi_idl_value right = {0};
         if (!op) return true;
-        if (!usi_idl_next(&p->s) || !read_level(p, level + 1, &right) || !combine(p, op, out, &right, out)) return false;
+        if (!usi_idl_next(&p->s) || !read_level(p, level + 1, &right) || !combine(p, op, out, &right, out))
+            return false;
     }
 }
 
@@ -154,8 +165,8 @@ bool usi_idl_count(usi_idl *p, const char *what, int64_t low, int64_t high, int6
     usi_idl_value value = {0};
     if (!read_level(p, 4, &value)) return false;
     if (!value.is_whole || value.whole < low || value.whole > high)
-        return usi_idl_fail(&p->s, US_ERR_VALUE, "write a whole number in that range", "%s is not from %lld to %lld", what,
-                            (long long)low, (long long)high);
+        return usi_idl_fail(&p->s, US_ERR_VALUE, "write a whole number in that range",
+                            "%s is not from %lld to %lld", what, (long long)low, (long long)high);
     *out = value.whole;
     return true;
 }

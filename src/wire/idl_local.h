@@ -33,7 +33,7 @@ bool usi_idl_full_name(usi_idl *p, const char *name, char out[USI_INTERFACE_NAME
 // idl_type.c: the type at the scanner, as a member without a name.
 bool usi_idl_type(usi_idl *p, usi_message_field *out);
 // A name with arrays behind it: "x", "x[3]", "x[2][3]".
-bool usi_idl_declarator(usi_idl *p, const char *what, const usi_message_field *type, char name[USI_INTERFACE_NAME],
-                        usi_message_field *out);
+bool usi_idl_declarator(usi_idl *p, const char *what, const usi_message_field *type,
+                        char name[USI_INTERFACE_NAME], usi_message_field *out);
 
 #endif

@@ -84,7 +84,8 @@ static size_t name_length(const char *at) {
 
 static bool open_condition(usi_idl_scanner *s, bool holds) {
     if (s->n_condition == USI_IDL_CONDITIONS)
-        return usi_idl_fail(s, US_ERR_LIMIT, "nest fewer", "#if inside #if deeper than %d", USI_IDL_CONDITIONS);
+        return usi_idl_fail(s, US_ERR_LIMIT, "nest fewer", "#if inside #if deeper than %d",
+                            USI_IDL_CONDITIONS);
     const bool is_on = is_active(s) && holds;
     s->condition[s->n_condition].was_on = is_on || !is_active(s);
     s->condition[s->n_condition++].is_on = is_on;
@@ -99,12 +100,14 @@ static bool include(usi_idl_scanner *s, const char *at) {
         return usi_idl_fail(s, US_ERR_SYNTAX, "write #include \"file.idl\"", "#include names no file");
     snprintf(name, sizeof name, "%.*s", (int)(end - at - 1), at + 1);
     if (!usi_path_join(s->path, name, path, sizeof path))
-        return usi_idl_fail(s, US_ERR_LIMIT, "write a shorter name", "the path of an included file is too long");
+        return usi_idl_fail(s, US_ERR_LIMIT, "write a shorter name",
+                            "the path of an included file is too long");
     // Beside the file, or beside one of those that were asked for.
     const usi_text_source *source = &s->r->source;
     char other[1024];
     for (int32_t i = 0; i < s->r->n_file && !source->exists(source->context, path); i++) {
-        if (usi_path_join(s->r->files[i], name, other, sizeof other) && source->exists(source->context, other))
+        if (usi_path_join(s->r->files[i], name, other, sizeof other) &&
+            source->exists(source->context, other))
             return push(s, other);
     }
     return push(s, path);
@@ -116,10 +119,12 @@ static bool define(usi_idl_scanner *s, const char *at) {
     const char *rest = skip_blanks(at + n);
     if (*rest && strncmp(rest, "//", 2) != 0 && strncmp(rest, "/*", 2) != 0)
         return usi_idl_fail(s, US_ERR_SYNTAX, "write const long NAME = ...; for a constant",
-                            "#define gives \"%.*s\" a value: macros are not read", (int)(n < 60 ? n : 60), at);
+                            "#define gives \"%.*s\" a value: macros are not read", (int)(n < 60 ? n : 60),
+                            at);
     if (is_defined(s, at, n)) return true;
     if (s->n_define == USI_IDL_DEFINES)
-        return usi_idl_fail(s, US_ERR_LIMIT, "define fewer", "more than %d names are defined", USI_IDL_DEFINES);
+        return usi_idl_fail(s, US_ERR_LIMIT, "define fewer", "more than %d names are defined",
+                            USI_IDL_DEFINES);
     const char *name = usi_reading_text(s->r, at, n);
     if (name) s->define[s->n_define++] = name;
     return name != NULL;
@@ -139,8 +144,8 @@ static bool pragma(usi_idl_scanner *s, const char *at) {
 
 static bool close_condition(usi_idl_scanner *s, bool is_else) {
     if (s->n_condition <= top(s)->n_condition)
-        return usi_idl_fail(s, US_ERR_SYNTAX, "write #ifndef NAME before it", "#%s has no #if before it in this file",
-                            is_else ? "else" : "endif");
+        return usi_idl_fail(s, US_ERR_SYNTAX, "write #ifndef NAME before it",
+                            "#%s has no #if before it in this file", is_else ? "else" : "endif");
     if (!is_else) {
         s->n_condition--;
         return true;
@@ -157,7 +162,8 @@ static bool directive(usi_idl_scanner *s, const char *line) {
 #define IS(name) (n == strlen(name) && memcmp(at, name, n) == 0)
     if (IS("ifdef") || IS("ifndef")) {
         const size_t k = name_length(rest);
-        if (k == 0) return usi_idl_fail(s, US_ERR_SYNTAX, "write #ifndef NAME", "#%.*s has no name", (int)n, at);
+        if (k == 0)
+            return usi_idl_fail(s, US_ERR_SYNTAX, "write #ifndef NAME", "#%.*s has no name", (int)n, at);
         return open_condition(s, is_defined(s, rest, k) == IS("ifdef"));
     }
     if (IS("if")) {
@@ -317,8 +323,9 @@ bool usi_idl_next(usi_idl_scanner *s) {
             n++;
         s->token = USI_IDL_NAME;
     } else if (is_digit(*at) || (*at == '.' && left > 1 && is_digit(at[1]))) {
-        while (n < left && (is_letter(at[n]) || is_digit(at[n]) || at[n] == '.' ||
-                            ((at[n] == '+' || at[n] == '-') && (at[n - 1] == 'e' || at[n - 1] == 'E') && at[1] != 'x')))
+        while (n < left &&
+               (is_letter(at[n]) || is_digit(at[n]) || at[n] == '.' ||
+                ((at[n] == '+' || at[n] == '-') && (at[n - 1] == 'e' || at[n - 1] == 'E') && at[1] != 'x')))
             n++;
         s->token = USI_IDL_NUMBER;
     } else if (strchr("{}()[]<>;:,=+-*/%|&^~@", *at)) {
@@ -328,8 +335,9 @@ bool usi_idl_next(usi_idl_scanner *s) {
         s->token = USI_IDL_SIGN;
     } else {
         const unsigned char c = (unsigned char)*at;
-        return usi_idl_fail(s, US_ERR_SYNTAX, "remove it", c > 0x20 && c < 0x7f ? "'%c' means nothing here" : "byte 0x%02x means nothing here",
-                            c);
+        return usi_idl_fail(
+            s, US_ERR_SYNTAX, "remove it",
+            c > 0x20 && c < 0x7f ? "'%c' means nothing here" : "byte 0x%02x means nothing here", c);
     }
     return put_word(s, f, n);
 }

@@ -6,7 +6,13 @@
 
 enum { USI_IDL_CONDITIONS = 32, USI_IDL_DEFINES = 512, USI_IDL_KEYLISTS = 256 };
 
-typedef enum usi_idl_token { USI_IDL_END, USI_IDL_NAME, USI_IDL_NUMBER, USI_IDL_TEXT, USI_IDL_SIGN } usi_idl_token;
+typedef enum usi_idl_token {
+    USI_IDL_END,
+    USI_IDL_NAME,
+    USI_IDL_NUMBER,
+    USI_IDL_TEXT,
+    USI_IDL_SIGN
+} usi_idl_token;
 
 typedef struct usi_idl_file {
     const char *path, *text;

@@ -7,10 +7,10 @@
 static const struct {
     const char *name;
     usi_kind kind;
-} simple[] = {{"boolean", USI_KIND_BOOL},  {"octet", USI_KIND_BYTE},     {"char", USI_KIND_UINT8},
-              {"int8", USI_KIND_INT8},     {"uint8", USI_KIND_UINT8},    {"int16", USI_KIND_INT16},
-              {"uint16", USI_KIND_UINT16}, {"int32", USI_KIND_INT32},    {"uint32", USI_KIND_UINT32},
-              {"int64", USI_KIND_INT64},   {"uint64", USI_KIND_UINT64},  {"float", USI_KIND_FLOAT32},
+} simple[] = {{"boolean", USI_KIND_BOOL},   {"octet", USI_KIND_BYTE},    {"char", USI_KIND_UINT8},
+              {"int8", USI_KIND_INT8},      {"uint8", USI_KIND_UINT8},   {"int16", USI_KIND_INT16},
+              {"uint16", USI_KIND_UINT16},  {"int32", USI_KIND_INT32},   {"uint32", USI_KIND_UINT32},
+              {"int64", USI_KIND_INT64},    {"uint64", USI_KIND_UINT64}, {"float", USI_KIND_FLOAT32},
               {"double", USI_KIND_FLOAT64}, {"short", USI_KIND_INT16}};
 
 static const char *const strange[] = {"wchar", "wstring", "fixed", "any", "map", "Object", "ValueBase"};
@@ -67,10 +67,12 @@ static bool read_sequence(usi_idl *p, usi_message_field *out) {
         return usi_idl_fail(s, US_ERR_LIMIT, "nest fewer", "sequences nest deeper than %d", USI_IDL_DEPTH);
     if (!usi_idl_next(s) || !usi_idl_expect(s, "<") || !usi_idl_type(p, &of)) return false;
     if (usi_idl_is(s, ",")) {
-        if (!usi_idl_next(s) || !usi_idl_count(p, "the length of a sequence", 1, UINT32_MAX, &bound)) return false;
+        if (!usi_idl_next(s) || !usi_idl_count(p, "the length of a sequence", 1, UINT32_MAX, &bound))
+            return false;
     }
     p->depth--;
-    return close_bound(p) && usi_type_repeat(s->r, s->path, line, &of, USI_SHAPE_SEQUENCE, (uint64_t)bound, out);
+    return close_bound(p) &&
+           usi_type_repeat(s->r, s->path, line, &of, USI_SHAPE_SEQUENCE, (uint64_t)bound, out);
 }
 
 static bool read_named(usi_idl *p, usi_message_field *out) {
@@ -89,7 +91,8 @@ static bool read_named(usi_idl *p, usi_message_field *out) {
         return usi_reading_fail(s->r, US_ERR_TREE, path, line, "define it whole before it is used",
                                 "\"%.100s\" is not complete here: a type cannot contain itself", name);
     if (!symbol || symbol->kind != USI_SYMBOL_TYPE)
-        return usi_reading_fail(s->r, US_ERR_NAME, path, line, "define it before, or include the file that does",
+        return usi_reading_fail(s->r, US_ERR_NAME, path, line,
+                                "define it before, or include the file that does",
                                 "there is no type \"%.100s\"", name);
     *out = symbol->type;
     return true;
@@ -105,12 +108,13 @@ bool usi_idl_type(usi_idl *p, usi_message_field *out) {
     }
     if (s->token != USI_IDL_NAME && !usi_idl_is(s, "::"))
         return usi_idl_fail(s, US_ERR_SYNTAX, "write a type, for example double or sequence<float>",
-                            "a type is missing before \"%.60s\"", s->token == USI_IDL_END ? "the end" : s->word);
+                            "a type is missing before \"%.60s\"",
+                            s->token == USI_IDL_END ? "the end" : s->word);
     return read_named(p, out);
 }
 
-bool usi_idl_declarator(usi_idl *p, const char *what, const usi_message_field *type, char name[USI_INTERFACE_NAME],
-                        usi_message_field *out) {
+bool usi_idl_declarator(usi_idl *p, const char *what, const usi_message_field *type,
+                        char name[USI_INTERFACE_NAME], usi_message_field *out) {
     usi_idl_scanner *s = &p->s;
     uint64_t n = 1;
     bool is_array = false;

@@ -73,7 +73,8 @@ bool usi_reading_open(usi_interface_reading *r, const us_place *from, const char
     for (size_t i = 0; i < *out_length; i++) {
         line += text[i] == '\n';
         if (text[i] == 0)
-            return usi_reading_fail(r, US_ERR_SYNTAX, path, line, "save it as text", "there is a 0 byte in it");
+            return usi_reading_fail(r, US_ERR_SYNTAX, path, line, "save it as text",
+                                    "there is a 0 byte in it");
     }
     return true;
 }
@@ -205,7 +206,8 @@ bool usi_type_repeat(usi_interface_reading *r, const char *file, int32_t line, c
     us_message_type *type = usi_type_add(r, file, line, "", &inner, 1);
     if (!type) return false;
     type->is_inner = true;
-    *out = (usi_message_field){.type = type, .kind = USI_KIND_MESSAGE, .shape = (uint8_t)shape, .count = (uint32_t)n};
+    *out = (usi_message_field){
+        .type = type, .kind = USI_KIND_MESSAGE, .shape = (uint8_t)shape, .count = (uint32_t)n};
     return true;
 }
 
@@ -251,10 +253,12 @@ static const char *bad_key(const us_message_type *type, bool is_all) {
     return NULL;
 }
 
-bool usi_type_check_key(usi_interface_reading *r, const char *file, int32_t line, const us_message_type *type) {
+bool usi_type_check_key(usi_interface_reading *r, const char *file, int32_t line,
+                        const us_message_type *type) {
     const char *wrong = type->has_key ? bad_key(type, false) : NULL;
-    return !wrong || usi_reading_fail(r, US_ERR_VALUE, file, line, "mark numbers, strings, arrays or structs of them",
-                                      "\"%.100s\" has %s as its key", type->name, wrong);
+    return !wrong ||
+           usi_reading_fail(r, US_ERR_VALUE, file, line, "mark numbers, strings, arrays or structs of them",
+                            "\"%.100s\" has %s as its key", type->name, wrong);
 }
 
 us_status usi_interface_read(const us_allocator *allocator, const char *const *files, int32_t n,
@@ -296,13 +300,15 @@ double us_interface_get_constant(const us_interface *i, const char *name) {
     for (int32_t k = 0; i && name && !found && k < i->n_symbol; k++) {
         const usi_symbol *s = &i->symbol[k];
         const size_t n = strlen(s->name), m = strlen(name);
-        if (n <= m + 2 || strcmp(s->name + n - m, name) != 0 || memcmp(s->name + n - m - 2, "::", 2) != 0) continue;
+        if (n <= m + 2 || strcmp(s->name + n - m, name) != 0 || memcmp(s->name + n - m - 2, "::", 2) != 0)
+            continue;
         for (int32_t j = k + 1; j < i->n_symbol; j++) {
             if (ends_with(i->symbol[j].name, s->name + n - m - 2)) return NAN;
         }
         found = s;
     }
-    return found && (found->kind == USI_SYMBOL_NUMBER || found->kind == USI_SYMBOL_LABEL) ? found->number : NAN;
+    return found && (found->kind == USI_SYMBOL_NUMBER || found->kind == USI_SYMBOL_LABEL) ? found->number
+                                                                                          : NAN;
 }
 
 // ---- from files ----
@@ -348,7 +354,8 @@ us_status us_interface_load(const us_interface_def *def, us_interface **out_inte
     file_texts texts;
     usi_arena_init(&texts.arena, &def->allocator);
     const usi_text_source source = {open_file, file_exists, &texts};
-    us_status status = usi_interface_read(&def->allocator, def->files, def->n_file, &source, out_interface, err);
+    us_status status =
+        usi_interface_read(&def->allocator, def->files, def->n_file, &source, out_interface, err);
     usi_arena_fini(&texts.arena);
     return status;
 }

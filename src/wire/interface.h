@@ -13,11 +13,11 @@ enum {
     USI_INTERFACE_BYTES = 4 << 20,  // of one file
     USI_INTERFACE_TYPES = 4096,
     USI_INTERFACE_SYMBOLS = 32768,
-    USI_INTERFACE_FIELDS = 1024,      // of one type
-    USI_INTERFACE_LEAST = 64 << 20,   // bytes that a sample takes at least
-    USI_INTERFACE_INCLUDES = 32,      // files within files
-    USI_INTERFACE_NAME = 200,         // bytes of a full name
-    USI_INTERFACE_TEXT = 1024,        // of a constant
+    USI_INTERFACE_FIELDS = 1024,     // of one type
+    USI_INTERFACE_LEAST = 64 << 20,  // bytes that a sample takes at least
+    USI_INTERFACE_INCLUDES = 32,     // files within files
+    USI_INTERFACE_NAME = 200,        // bytes of a full name
+    USI_INTERFACE_TEXT = 1024,       // of a constant
 };
 
 typedef enum usi_symbol_kind {
@@ -65,7 +65,7 @@ typedef struct usi_interface_reading {
     us_interface *to;
     usi_text_source source;
     us_error *err;
-    us_status status;  // the first failure
+    us_status status;          // the first failure
     const char *const *files;  // that were asked for
     int32_t n_file;
     const char *path[USI_INTERFACE_FILES];  // all that were read
@@ -103,7 +103,8 @@ us_message_type *usi_type_add(usi_interface_reading *r, const char *file, int32_
 bool usi_type_repeat(usi_interface_reading *r, const char *file, int32_t line, const usi_message_field *of,
                      usi_shape shape, uint64_t n, usi_message_field *out);
 // Whether its keys can be some.
-bool usi_type_check_key(usi_interface_reading *r, const char *file, int32_t line, const us_message_type *type);
+bool usi_type_check_key(usi_interface_reading *r, const char *file, int32_t line,
+                        const us_message_type *type);
 int32_t usi_type_depth(const us_message_type *type);
 
 // ---- idl.c, ros_msg.c ----

@@ -58,7 +58,8 @@ static bool copy_message(key_writer *w, const us_message_type *type, bool is_all
     for (int32_t i = 0; i < type->n_field; i++) {
         const usi_message_field *f = &type->fields[i];
         usi_cdr_at(&w->r, f, -1);
-        if (is_all || f->is_key ? !copy_field(w, f) : !w->is_key_alone && !usi_cdr_skip_field(&w->r, f)) return false;
+        if (is_all || f->is_key ? !copy_field(w, f) : !w->is_key_alone && !usi_cdr_skip_field(&w->r, f))
+            return false;
     }
     return true;
 }

@@ -10,8 +10,8 @@
 
 // ---- finding ----
 
-static us_status fail_member(const us_message_type *type, const us_message_type *at, const char *path, size_t n,
-                             const us_place *place, us_error *err) {
+static us_status fail_member(const us_message_type *type, const us_message_type *at, const char *path,
+                             size_t n, const us_place *place, us_error *err) {
     char name[80], remedy[200] = "name a member of the type";
     snprintf(name, sizeof name, "%.*s", (int)(n < 79 ? n : 79), path);
     usi_guess guess = usi_guess_start(name);
@@ -61,7 +61,8 @@ us_status usi_member_find(const us_message_type *type, const char *path, int64_t
         out->leaf = f;
         if (*path == 0) return US_OK;
         is_inside = *path == '[' && f->kind == USI_KIND_MESSAGE && f->type->is_inner;
-        if (f->kind != USI_KIND_MESSAGE || (!is_inside && *path != '.') || (f->shape != USI_SHAPE_ONE && item < 0))
+        if (f->kind != USI_KIND_MESSAGE || (!is_inside && *path != '.') ||
+            (f->shape != USI_SHAPE_ONE && item < 0))
             return us_error_set(err, US_ERR_NAME, place, "write a path like \"motor[3].q\"",
                                 "\"%.100s\": nothing can follow \"%.60s\"", whole, f->name);
         path += !is_inside;
@@ -129,7 +130,8 @@ static bool read_field(reading *w, const usi_message_field *f, int32_t first, in
         int32_t next = first;
         while (next < end && w->member[next].item[depth] == (int64_t)k)
             next++;
-        if (first == end && f->kind < USI_KIND_STRING) return usi_cdr_skip_numbers(&w->r, (usi_kind)f->kind, n - k);
+        if (first == end && f->kind < USI_KIND_STRING)
+            return usi_cdr_skip_numbers(&w->r, (usi_kind)f->kind, n - k);
         usi_cdr_at(&w->r, f, k);
         if (!read_element(w, f, first, next, depth)) return false;
         first = next;
@@ -147,7 +149,8 @@ static bool read_message(reading *w, const us_message_type *type, int32_t first,
         if (type->is_union && i == 0) {
             if (!usi_cdr_choose(&w->r, type, &choice)) return false;
             for (int32_t k = first; k < next; k++)
-                w->value[k] = (usi_wire_value){.number = (double)w->r.choice, .whole = w->r.choice, .is_whole = true, .is_there = true};
+                w->value[k] = (usi_wire_value){
+                    .number = (double)w->r.choice, .whole = w->r.choice, .is_whole = true, .is_there = true};
         } else if (!type->is_union || i == choice) {
             if (!read_field(w, &type->fields[i], first, next, depth)) return false;
         }
@@ -156,11 +159,12 @@ static bool read_message(reading *w, const us_message_type *type, int32_t first,
     return true;
 }
 
-bool usi_members_read(const us_message_type *type, const void *bytes, size_t length, const usi_member *members,
-                      int32_t n, usi_wire_value *out) {
+bool usi_members_read(const us_message_type *type, const void *bytes, size_t length,
+                      const usi_member *members, int32_t n, usi_wire_value *out) {
     reading w = {.member = members, .value = out};
     memset(out, 0, (size_t)n * sizeof *out);
-    return !usi_cdr_open(&w.r, type, bytes, length, NULL) && read_message(&w, type, 0, n, 0) && usi_cdr_end(&w.r);
+    return !usi_cdr_open(&w.r, type, bytes, length, NULL) && read_message(&w, type, 0, n, 0) &&
+           usi_cdr_end(&w.r);
 }
 
 // ---- writing ----
@@ -190,7 +194,10 @@ static int64_t limit(int64_t x, int64_t low, int64_t high) { return x < low ? lo
 // The nearest whole number that a kind holds, as its bytes.
 static uint64_t to_whole(usi_kind kind, const usi_wire_value *v) {
     const double x = isnan(v->number) ? 0 : nearbyint(v->number);
-    const int64_t whole = v->is_whole ? v->whole : x >= 9.2e18 ? INT64_MAX : x <= -9.2e18 ? INT64_MIN : (int64_t)x;
+    const int64_t whole = v->is_whole    ? v->whole
+                          : x >= 9.2e18  ? INT64_MAX
+                          : x <= -9.2e18 ? INT64_MIN
+                                         : (int64_t)x;
     switch (kind) {
     case USI_KIND_BOOL:
         return whole != 0;
@@ -222,7 +229,8 @@ static void put_number(writing *w, usi_kind kind, const usi_wire_value *v) {
     if (!to) return;
     const double number = v->is_whole ? (double)v->whole : v->number;
     // Beyond what a float holds it is infinite.
-    const float narrow = fabs(number) > 3.4028235e38 && !isnan(number) ? (number > 0 ? INFINITY : -INFINITY) : (float)number;
+    const float narrow =
+        fabs(number) > 3.4028235e38 && !isnan(number) ? (number > 0 ? INFINITY : -INFINITY) : (float)number;
     if (kind == USI_KIND_FLOAT64) {
         memcpy(&bits, &number, sizeof bits);
     } else if (kind == USI_KIND_FLOAT32) {
@@ -284,7 +292,8 @@ static void write_field(writing *w, const usi_message_field *f, int32_t first, i
 }
 
 // The case that a member names, else the one of 0, else that of the first label.
-static int32_t choose(const us_message_type *type, const usi_member *m, int32_t n, int32_t depth, int64_t *out_value) {
+static int32_t choose(const us_message_type *type, const usi_member *m, int32_t n, int32_t depth,
+                      int64_t *out_value) {
     int32_t field = 0;
     for (int32_t i = 0; i < n; i++)
         field = m[i].field[depth] > 0 ? m[i].field[depth] : field;
@@ -307,7 +316,8 @@ static int32_t choose(const us_message_type *type, const usi_member *m, int32_t 
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): types nest at most USI_MESSAGE_DEPTH deep
-static void write_message(writing *w, const us_message_type *type, int32_t first, int32_t end, int32_t depth) {
+static void write_message(writing *w, const us_message_type *type, int32_t first, int32_t end,
+                          int32_t depth) {
     int32_t choice = -1;
     for (int32_t i = 0; i < type->n_field; i++) {
         int32_t next = first;
@@ -326,7 +336,8 @@ static void write_message(writing *w, const us_message_type *type, int32_t first
 size_t usi_members_write(const us_message_type *type, const usi_member *members, const usi_wire_value *values,
                          int32_t n, void *buf, size_t cap) {
     static const uint8_t header[4] = {0, 1, 0, 0};
-    writing w = {.bytes = (uint8_t *)buf + 4, .cap = cap > 4 ? cap - 4 : 0, .member = members, .value = values};
+    writing w = {
+        .bytes = (uint8_t *)buf + 4, .cap = cap > 4 ? cap - 4 : 0, .member = members, .value = values};
     if (cap >= 4) memcpy(buf, header, 4);
     write_message(&w, type, 0, n, 0);
     return w.at + 4;
@@ -334,23 +345,25 @@ size_t usi_members_write(const us_message_type *type, const usi_member *members,
 
 // ---- by name, once ----
 
-double us_message_get_number(const us_message_type *type, const void *bytes, size_t length, const char *path) {
+double us_message_get_number(const us_message_type *type, const void *bytes, size_t length,
+                             const char *path) {
     usi_member m;
     usi_wire_value v;
-    if (!type || !bytes || !path || usi_member_find(type, path, -1, NULL, &m, NULL) || usi_member_is_whole(&m) ||
-        m.leaf->kind >= USI_KIND_STRING)
+    if (!type || !bytes || !path || usi_member_find(type, path, -1, NULL, &m, NULL) ||
+        usi_member_is_whole(&m) || m.leaf->kind >= USI_KIND_STRING)
         return NAN;
     const bool is_good = usi_members_read(type, bytes, length, &m, 1, &v);
     return is_good && v.is_there ? v.number : NAN;
 }
 
-us_status us_message_get_text(const us_message_type *type, const void *bytes, size_t length, const char *member,
-                              char *buf, size_t cap) {
+us_status us_message_get_text(const us_message_type *type, const void *bytes, size_t length,
+                              const char *member, char *buf, size_t cap) {
     usi_member m;
     usi_wire_value v;
     if (!type || !bytes || !member || !buf || cap == 0) return US_ERR_ARG;
     buf[0] = 0;
-    if (usi_member_find(type, member, -1, NULL, &m, NULL) || usi_member_is_whole(&m) || m.leaf->kind != USI_KIND_STRING)
+    if (usi_member_find(type, member, -1, NULL, &m, NULL) || usi_member_is_whole(&m) ||
+        m.leaf->kind != USI_KIND_STRING)
         return US_ERR_NAME;
     if (!usi_members_read(type, bytes, length, &m, 1, &v)) return US_ERR_SYNTAX;
     if (!v.is_there) return US_ERR_NAME;
@@ -366,7 +379,8 @@ us_status us_message_compose(const us_message_type *type, const us_member_value 
                              size_t cap, size_t *out_length, us_error *err) {
     static const char *const remedy = "give a type, values and a buffer";
     if (!type || (n > 0 && !values) || n < 0 || n > MAX_COMPOSE || !buf || !out_length)
-        return us_error_set(err, US_ERR_ARG, NULL, remedy, "nothing to compose, or more than %d values", MAX_COMPOSE);
+        return us_error_set(err, US_ERR_ARG, NULL, remedy, "nothing to compose, or more than %d values",
+                            MAX_COMPOSE);
     usi_member members[MAX_COMPOSE];
     usi_wire_value v[MAX_COMPOSE];
     for (int32_t i = 0; i < n; i++) {
@@ -374,7 +388,8 @@ us_status us_message_compose(const us_message_type *type, const us_member_value 
         us_status status = usi_member_find(type, values[i].member, -1, NULL, &m, err);
         if (status) return status;
         const bool is_text = values[i].text != NULL;
-        if (usi_member_is_whole(&m) || m.leaf->kind == USI_KIND_MESSAGE || is_text != (m.leaf->kind == USI_KIND_STRING))
+        if (usi_member_is_whole(&m) || m.leaf->kind == USI_KIND_MESSAGE ||
+            is_text != (m.leaf->kind == USI_KIND_STRING))
             return us_error_set(err, US_ERR_VALUE, NULL, "give numbers for numbers, texts for strings",
                                 "\"%.100s\" is of another kind", values[i].member);
         int32_t at = i;
@@ -382,7 +397,8 @@ us_status us_message_compose(const us_message_type *type, const us_member_value 
             members[at] = members[at - 1];
             v[at] = v[at - 1];
         }
-        if (at > 0 && (usi_member_compare(&m, &members[at - 1]) == 0 || !usi_members_agree(type, &members[at - 1], &m)))
+        if (at > 0 &&
+            (usi_member_compare(&m, &members[at - 1]) == 0 || !usi_members_agree(type, &members[at - 1], &m)))
             return us_error_set(err, US_ERR_NAME, NULL, "name each member once, and one case of a union",
                                 "\"%.100s\" is named twice, or is another case of a union", values[i].member);
         members[at] = m;
@@ -392,5 +408,6 @@ us_status us_message_compose(const us_message_type *type, const us_member_value 
     }
     *out_length = usi_members_write(type, members, v, n, buf, cap);
     return *out_length <= cap ? US_OK
-                              : us_error_set(err, US_ERR_LIMIT, NULL, "give a larger buffer", "the sample has %zu bytes", *out_length);
+                              : us_error_set(err, US_ERR_LIMIT, NULL, "give a larger buffer",
+                                             "the sample has %zu bytes", *out_length);
 }

@@ -41,8 +41,8 @@ typedef struct usi_wire_value {
 } usi_wire_value;
 
 // The members, in order, out of a sample; false when its bytes are not of the type. Texts point into it.
-bool usi_members_read(const us_message_type *type, const void *bytes, size_t length, const usi_member *members,
-                      int32_t n, usi_wire_value *out);
+bool usi_members_read(const us_message_type *type, const void *bytes, size_t length,
+                      const usi_member *members, int32_t n, usi_wire_value *out);
 // A sample of the members' values, in order: its length, which is more than `cap` when it does not fit.
 // Numbers that their type cannot hold become the nearest it can; texts are cut.
 size_t usi_members_write(const us_message_type *type, const usi_member *members, const usi_wire_value *values,

@@ -74,7 +74,8 @@ static double number(const ear *e, const char *member) {
 
 static const char *text(const ear *e, const char *member) {
     static char found[300];
-    if (!e->length || us_message_get_text(e->type, e->bytes, e->length, member, found, sizeof found)) return "";
+    if (!e->length || us_message_get_text(e->type, e->bytes, e->length, member, found, sizeof found))
+        return "";
     return found;
 }
 
@@ -89,15 +90,18 @@ static void say(us_writer *writer, const char *type, const us_member_value *valu
 
 // ---------------------------------------------------------------- RAPID
 
-static const us_qos reliable = {.is_reliable = true, .depth = 20}, latched = {.is_reliable = true, .is_transient_local = true, .depth = 1};
+static const us_qos reliable = {.is_reliable = true, .depth = 20},
+                    latched = {.is_reliable = true, .is_transient_local = true, .depth = 1};
 
 // NASA's own files where they are; else ours, which have the same types.
 static void load_rapid(void) {
-    static const char *const names[] = {"Command", "Ack", "AccessControlState", "PositionSample", "JointSample", "FrameStoreConfig"};
+    static const char *const names[] = {"Command",        "Ack",         "AccessControlState",
+                                        "PositionSample", "JointSample", "FrameStoreConfig"};
     static char paths[6][512];
     const char *files[6], *root = getenv("US_SHARED");
     for (int i = 0; i < 6; i++) {
-        snprintf(paths[i], sizeof paths[i], "%s/data/network/rapid_idl/rapidDds/%s.idl", root ? root : US_SOURCE_DIR "/../shared", names[i]);
+        snprintf(paths[i], sizeof paths[i], "%s/data/network/rapid_idl/rapidDds/%s.idl",
+                 root ? root : US_SOURCE_DIR "/../shared", names[i]);
         files[i] = paths[i];
     }
     FILE *f = fopen(paths[0], "r");
@@ -112,9 +116,14 @@ static void load_rapid(void) {
 }
 
 static void command(us_writer *writer, const char *id, const char *name, double x, double y) {
-    const us_member_value values[] = {{"hdr.srcName", 0, "operator"}, {"hdr.assetName", 0, "k10"}, {"cmdName", 0, name},
-                                      {"cmdId", 0, id},               {"subsysName", 0, "Mobility"}, {"arguments[0].s", 0, "k10/odom"},
-                                      {"arguments[1].vec3d[0]", x, NULL}, {"arguments[1].vec3d[1]", y, NULL}};
+    const us_member_value values[] = {{"hdr.srcName", 0, "operator"},
+                                      {"hdr.assetName", 0, "k10"},
+                                      {"cmdName", 0, name},
+                                      {"cmdId", 0, id},
+                                      {"subsysName", 0, "Mobility"},
+                                      {"arguments[0].s", 0, "k10/odom"},
+                                      {"arguments[1].vec3d[0]", x, NULL},
+                                      {"arguments[1].vec3d[1]", y, NULL}};
     say(writer, "rapid::Command", values, 8);
 }
 
@@ -139,7 +148,8 @@ static void a_client_of_rapid_drives_the_rover(void **state) {
     NET_WAIT(hear(position) && hear(joints) && hear(access));
     assert_string_equal(text(position, "hdr.assetName"), "k10");
     // A matrix of a rotation about z, at rest.
-    assert_true(fabs(number(position, "pose.rot[8]") - 1) < 1e-6 && fabs(number(position, "pose.rot[0]") - 1) < 1e-3);
+    assert_true(fabs(number(position, "pose.rot[8]") - 1) < 1e-6 &&
+                fabs(number(position, "pose.rot[0]") - 1) < 1e-3);
     // The eight joints of K10's motor group, and not one more.
     assert_true(isfinite(number(joints, "anglePos[7]")) && isnan(number(joints, "anglePos[8]")));
     // Who comes late gets the frames.

@@ -44,8 +44,8 @@ static bool is_same_type(const us_message_type *a, const us_message_type *b) {
     bool same = a->n_field == b->n_field && a->least == b->least && strcmp(a->dds_name, b->dds_name) == 0;
     for (int32_t i = 0; i < a->n_field && same; i++) {
         const usi_message_field *f = &a->fields[i], *g = &b->fields[i];
-        same = strcmp(f->name, g->name) == 0 && f->kind == g->kind && f->shape == g->shape && f->count == g->count &&
-               f->bound == g->bound && f->least == g->least &&
+        same = strcmp(f->name, g->name) == 0 && f->kind == g->kind && f->shape == g->shape &&
+               f->count == g->count && f->bound == g->bound && f->least == g->least &&
                (f->kind != USI_KIND_MESSAGE || is_same_type(f->type, g->type));
     }
     return same;
@@ -56,11 +56,8 @@ static void messages_of_ros_are_read_as_they_are_built_in(void **state) {
     int n = 0;
     for (int32_t i = 0; i < us_message_n_type(); i++) {
         const us_message_type *type = us_message_get_type(i);
-        char path[512], package[128];
-        const char *middle = strstr(type->name, "/msg/");
-        if (!middle) continue;
-        snprintf(package, sizeof package, "%.*s", (int)(middle - type->name), type->name);
-        snprintf(path, sizeof path, "%s/data/network/ros2_msgs/%s/%s.msg", shared(), package, middle + 5);
+        char path[512];
+        snprintf(path, sizeof path, "%s/data/network/ros2_msgs/%s.msg", shared(), type->name);
         FILE *f = fopen(path, "r");
         if (!f) continue;
         fclose(f);
@@ -113,8 +110,9 @@ static void every_file_of_rapid_is_read(void **state) {
 
 static void the_profile_has_the_types_of_rapid(void **state) {
     (void)state;
-    static const char *const names[] = {"Command", "Ack", "AccessControlState", "PositionConfig", "PositionSample",
-                                        "JointConfig", "JointSample", "FrameStoreConfig"};
+    static const char *const names[] = {
+        "Command",        "Ack",         "AccessControlState", "PositionConfig",
+        "PositionSample", "JointConfig", "JointSample",        "FrameStoreConfig"};
     us_interface *own = load(US_SOURCE_DIR "/scenes/interfaces/rapid.idl");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char path[512], name[64];
@@ -142,7 +140,8 @@ static void the_profile_has_the_types_of_rapid(void **state) {
 static void composed_bytes_are_those_of_the_encoder(void **state) {
     (void)state;
     const us_message_type *type = us_message_find("nav_msgs/msg/Odometry");
-    us_msg_odometry m = {.header = {{12, 34}, (char *)(uintptr_t) "odom"}, .child_frame_id = (char *)(uintptr_t) "base"};
+    us_msg_odometry m = {.header = {{12, 34}, (char *)(uintptr_t) "odom"},
+                         .child_frame_id = (char *)(uintptr_t) "base"};
     m.pose.pose.position.y = 1.5;
     m.pose.covariance[7] = -2;
     m.twist.twist.angular.z = 0.25;
@@ -165,7 +164,8 @@ static void composed_bytes_are_those_of_the_encoder(void **state) {
     assert_string_equal(text, "base");
     assert_int_equal(us_message_get_text(type, composed, k, "child_frame_id", text, 4), US_ERR_LIMIT);
     assert_int_equal(us_message_compose(type, values, 7, composed, 40, &k, &err), US_ERR_LIMIT);
-    const us_member_value twice[] = {values[1], values[1]}, wrong = {"header.stamp", 1, NULL}, absent = {"header.stamps", 1, NULL};
+    const us_member_value twice[] = {values[1], values[1]}, wrong = {"header.stamp", 1, NULL},
+                          absent = {"header.stamps", 1, NULL};
     assert_int_equal(us_message_compose(type, twice, 2, composed, sizeof composed, &k, &err), US_ERR_NAME);
     assert_int_equal(us_message_compose(type, &wrong, 1, composed, sizeof composed, &k, &err), US_ERR_VALUE);
     assert_int_equal(us_message_compose(type, &absent, 1, composed, sizeof composed, &k, &err), US_ERR_NAME);
@@ -174,19 +174,21 @@ static void composed_bytes_are_those_of_the_encoder(void **state) {
 
 static void unions_and_arrays_of_arrays_keep_their_places(void **state) {
     (void)state;
-    us_interface *i = load_text("module a {\n"
-                                "enum E { ZERO, @value(7) SEVEN };\n"
-                                "union U switch (E) { case ZERO: long n; case SEVEN: double x[2]; default: string s; };\n"
-                                "typedef float Row[2];\n"
-                                "struct S { sequence<U> u; Row row[2]; sequence<Row> rows; octet end; };\n"
-                                "const long N = 3 << 2 | 1;\n};\n");
+    us_interface *i =
+        load_text("module a {\n"
+                  "enum E { ZERO, @value(7) SEVEN };\n"
+                  "union U switch (E) { case ZERO: long n; case SEVEN: double x[2]; default: string s; };\n"
+                  "typedef float Row[2];\n"
+                  "struct S { sequence<U> u; Row row[2]; sequence<Row> rows; octet end; };\n"
+                  "const long N = 3 << 2 | 1;\n};\n");
     const us_message_type *type = us_interface_find(i, "a::S");
     assert_non_null(type);
     assert_true(us_interface_get_constant(i, "N") == 13 && us_interface_get_constant(i, "a::SEVEN") == 7);
     assert_true(isnan(us_interface_get_constant(i, "EIGHT")));
-    const us_member_value values[] = {{"u[0].x[1]", 2.5, NULL}, {"u[1].n", -4, NULL}, {"u[2].s", 0, "hi"},
+    const us_member_value values[] = {{"u[0].x[1]", 2.5, NULL}, {"u[1].n", -4, NULL},    {"u[2].s", 0, "hi"},
                                       {"row[3]", 1, NULL},      {"rows[1][0]", 8, NULL}, {"end", 200, NULL}};
-    static const uint8_t expected[] = {0, 1, 0, 0, 3, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 64};
+    static const uint8_t expected[] = {0, 1, 0, 0, 3, 0, 0, 0, 7, 0, 0, 0, 0, 0,
+                                       0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 64};
     uint8_t bytes[256];
     char text[512];
     size_t n = 0;
@@ -218,7 +220,8 @@ static void a_key_is_the_same_from_a_sample_and_from_itself(void **state) {
                                 "#pragma keylist S id\n"
                                 "struct T { @key long n; };\n");
     const us_message_type *type = us_interface_find(i, "S");
-    const us_member_value values[] = {{"h.a", 0, "abc"}, {"h.x", 9, NULL}, {"h.b", 258, NULL}, {"id", 5, NULL}, {"y", 1, NULL}};
+    const us_member_value values[] = {
+        {"h.a", 0, "abc"}, {"h.x", 9, NULL}, {"h.b", 258, NULL}, {"id", 5, NULL}, {"y", 1, NULL}};
     static const uint8_t key[] = {4, 0, 0, 0, 'a', 'b', 'c', 0, 2, 1, 0, 0, 5, 0, 0, 0};
     static const uint8_t big[] = {0, 0, 0, 4, 'a', 'b', 'c', 0, 1, 2, 0, 0, 0, 0, 0, 5};
     uint8_t bytes[128], found[64], alone[64] = {0, 1, 0, 0};
