@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/interface.h"
+#include "wire/interface_types.h"
 #include "wire/member.h"
 
 typedef struct fuzz_text {

@@ -7,7 +7,7 @@
 #define USI_MODEL_ROBOTS_H
 
 #include "firmware/firmware.h"
-#include "model/interface.h"
+#include "model/robot_interface.h"
 #include "model/model.h"
 #include "spec/fault_target.h"
 #include "spec/publication.h"

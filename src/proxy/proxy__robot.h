@@ -196,7 +196,7 @@ static inline int32_t usi_inlet_of(int32_t topic) {
 static inline int32_t usi_channel_of_command(const usi_robot *r, int32_t topic) {
     return topic < USI_COMMAND_COUNT ? r->command_channel[topic] : r->inlet_channel[usi_inlet_of(topic)];
 }
-// interface.c: topics of the robot's own interface. Channels and outlets, then the network.
+// interface_sample.c: topics of the robot's own interface. Channels and outlets, then the network.
 us_status usi_interface_make(us_proxy *p, usi_robot *r);
 us_status usi_interface_connect(us_proxy *p, usi_robot *r, int32_t node, us_error *err);
 void usi_interface_disconnect(usi_robot *r);

@@ -7,7 +7,7 @@
 #include "spec/publication.h"
 #include "spec/scene.h"
 #include "spec/spec.h"
-#include "wire/interface.h"
+#include "wire/interface_types.h"
 
 // ---- files ----
 

@@ -2,7 +2,7 @@
 #ifndef USI_WIRE_IDL_SCAN_H
 #define USI_WIRE_IDL_SCAN_H
 
-#include "wire/interface.h"
+#include "wire/interface_types.h"
 
 enum { USI_IDL_CONDITIONS = 32, USI_IDL_DEFINES = 512, USI_IDL_KEYLISTS = 256 };
 

@@ -87,25 +87,27 @@ bool usi_members_agree(const us_message_type *type, const usi_member *a, const u
     return true;
 }
 
-// ---- reading ----
+// ---- member_reading ----
 
-typedef struct reading {
+typedef struct member_reading {
     usi_cdr r;
     const usi_member *member;
     usi_wire_value *value;
-} reading;
+} member_reading;
 
-static bool read_leaf(reading *w, const usi_message_field *f, usi_wire_value *v) {
+static bool read_leaf(member_reading *w, const usi_message_field *f, usi_wire_value *v) {
     v->is_there = true;
     if (f->kind == USI_KIND_STRING) return usi_cdr_string(&w->r, f, &v->text, &v->length);
     return usi_cdr_value(&w->r, (usi_kind)f->kind, &v->number, &v->whole, &v->is_whole);
 }
 
-static bool read_message(reading *w, const us_message_type *type, int32_t first, int32_t end, int32_t depth);
+static bool read_message(member_reading *w, const us_message_type *type, int32_t first, int32_t end,
+                         int32_t depth);
 
 // The members from `first` to before `end` are those of this element.
 // NOLINTNEXTLINE(misc-no-recursion): types nest at most USI_MESSAGE_DEPTH deep
-static bool read_element(reading *w, const usi_message_field *f, int32_t first, int32_t end, int32_t depth) {
+static bool read_element(member_reading *w, const usi_message_field *f, int32_t first, int32_t end,
+                         int32_t depth) {
     if (first == end) return usi_cdr_skip_element(&w->r, f);
     if (f->kind == USI_KIND_MESSAGE) {
         usi_cdr_enter(&w->r);
@@ -120,7 +122,8 @@ static bool read_element(reading *w, const usi_message_field *f, int32_t first, 
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): types nest at most USI_MESSAGE_DEPTH deep
-static bool read_field(reading *w, const usi_message_field *f, int32_t first, int32_t end, int32_t depth) {
+static bool read_field(member_reading *w, const usi_message_field *f, int32_t first, int32_t end,
+                       int32_t depth) {
     usi_cdr_at(&w->r, f, -1);
     if (first == end) return usi_cdr_skip_field(&w->r, f);
     if (f->shape == USI_SHAPE_ONE) return read_element(w, f, first, end, depth);
@@ -140,7 +143,8 @@ static bool read_field(reading *w, const usi_message_field *f, int32_t first, in
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): types nest at most USI_MESSAGE_DEPTH deep
-static bool read_message(reading *w, const us_message_type *type, int32_t first, int32_t end, int32_t depth) {
+static bool read_message(member_reading *w, const us_message_type *type, int32_t first, int32_t end,
+                         int32_t depth) {
     int32_t choice = -1;
     for (int32_t i = 0; i < type->n_field; i++) {
         int32_t next = first;
@@ -161,22 +165,22 @@ static bool read_message(reading *w, const us_message_type *type, int32_t first,
 
 bool usi_members_read(const us_message_type *type, const void *bytes, size_t length,
                       const usi_member *members, int32_t n, usi_wire_value *out) {
-    reading w = {.member = members, .value = out};
+    member_reading w = {.member = members, .value = out};
     memset(out, 0, (size_t)n * sizeof *out);
     return !usi_cdr_open(&w.r, type, bytes, length, NULL) && read_message(&w, type, 0, n, 0) &&
            usi_cdr_end(&w.r);
 }
 
-// ---- writing ----
+// ---- member_writing ----
 
-typedef struct writing {
+typedef struct member_writing {
     uint8_t *bytes;
     size_t cap, at;  // behind the header
     const usi_member *member;
     const usi_wire_value *value;
-} writing;
+} member_writing;
 
-static uint8_t *make_room(writing *w, size_t n, size_t align) {
+static uint8_t *make_room(member_writing *w, size_t n, size_t align) {
     const size_t at = (w->at + align - 1) & ~(align - 1);
     const bool fits = at <= w->cap && n <= w->cap - at;
     if (fits) memset(w->bytes + w->at, 0, at + n - w->at);
@@ -221,7 +225,7 @@ static uint64_t to_whole(usi_kind kind, const usi_wire_value *v) {
     }
 }
 
-static void put_number(writing *w, usi_kind kind, const usi_wire_value *v) {
+static void put_number(member_writing *w, usi_kind kind, const usi_wire_value *v) {
     const size_t size = usi_kind_size((uint8_t)kind);
     uint8_t *to = make_room(w, size, size);
     uint64_t bits = 0;
@@ -242,12 +246,12 @@ static void put_number(writing *w, usi_kind kind, const usi_wire_value *v) {
     put_whole(to, bits, size);
 }
 
-static void put_count(writing *w, uint32_t n) {
+static void put_count(member_writing *w, uint32_t n) {
     uint8_t *to = make_room(w, 4, 4);
     if (to) put_whole(to, n, 4);
 }
 
-static void put_text(writing *w, const usi_message_field *f, const usi_wire_value *v) {
+static void put_text(member_writing *w, const usi_message_field *f, const usi_wire_value *v) {
     uint32_t n = v && v->text ? v->length : 0;
     if (f->bound && n > f->bound) n = f->bound;
     put_count(w, n + 1);
@@ -255,10 +259,12 @@ static void put_text(writing *w, const usi_message_field *f, const usi_wire_valu
     if (to && n > 0) memcpy(to, v->text, n);
 }
 
-static void write_message(writing *w, const us_message_type *type, int32_t first, int32_t end, int32_t depth);
+static void write_message(member_writing *w, const us_message_type *type, int32_t first, int32_t end,
+                          int32_t depth);
 
 // NOLINTNEXTLINE(misc-no-recursion): types nest at most USI_MESSAGE_DEPTH deep
-static void write_element(writing *w, const usi_message_field *f, int32_t first, int32_t end, int32_t depth) {
+static void write_element(member_writing *w, const usi_message_field *f, int32_t first, int32_t end,
+                          int32_t depth) {
     static const usi_wire_value nothing = {0};
     const usi_wire_value *v = first < end ? &w->value[first] : &nothing;
     if (f->kind == USI_KIND_MESSAGE) {
@@ -271,7 +277,8 @@ static void write_element(writing *w, const usi_message_field *f, int32_t first,
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): types nest at most USI_MESSAGE_DEPTH deep
-static void write_field(writing *w, const usi_message_field *f, int32_t first, int32_t end, int32_t depth) {
+static void write_field(member_writing *w, const usi_message_field *f, int32_t first, int32_t end,
+                        int32_t depth) {
     uint32_t n = f->shape == USI_SHAPE_ONE ? 1 : f->count;
     if (f->shape == USI_SHAPE_SEQUENCE) {
         n = first < end ? (uint32_t)w->member[end - 1].item[depth] + 1 : 0;
@@ -316,7 +323,7 @@ static int32_t choose(const us_message_type *type, const usi_member *m, int32_t 
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): types nest at most USI_MESSAGE_DEPTH deep
-static void write_message(writing *w, const us_message_type *type, int32_t first, int32_t end,
+static void write_message(member_writing *w, const us_message_type *type, int32_t first, int32_t end,
                           int32_t depth) {
     int32_t choice = -1;
     for (int32_t i = 0; i < type->n_field; i++) {
@@ -336,7 +343,7 @@ static void write_message(writing *w, const us_message_type *type, int32_t first
 size_t usi_members_write(const us_message_type *type, const usi_member *members, const usi_wire_value *values,
                          int32_t n, void *buf, size_t cap) {
     static const uint8_t header[4] = {0, 1, 0, 0};
-    writing w = {
+    member_writing w = {
         .bytes = (uint8_t *)buf + 4, .cap = cap > 4 ? cap - 4 : 0, .member = members, .value = values};
     if (cap >= 4) memcpy(buf, header, 4);
     write_message(&w, type, 0, n, 0);

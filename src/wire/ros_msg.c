@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/text_value.h"
-#include "wire/interface.h"
+#include "wire/interface_types.h"
 
 typedef struct msg {
     usi_interface_reading *r;

@@ -1,6 +1,6 @@
 // What a message is made of: constant tables that tools/idl_types.c makes from idl/*.idl when the library is
-// built, or that a reader makes from files of the user's when they are loaded (wire/interface.h). Those of
-// the user have no struct in C: their offsets and sizes are 0.
+// built, or that a reader makes from files of the user's when they are loaded (wire/interface_types.h). Those
+// of the user have no struct in C: their offsets and sizes are 0.
 //
 // One row per member, in the order of the wire. The reader, the writer and the printer are loops over these
 // rows; nothing else in the library knows what a Twist looks like in bytes. Types contain only types that

@@ -1,5 +1,5 @@
 // A set of types: names, the files they come from, and the tables that are made of them.
-#include "wire/interface.h"
+#include "wire/interface_types.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 // Topics of an interface of the robot's own, with every name found: members as places in the sample, values
 // as numbers of joints, sensors and frames. What is sent and taken is then a walk over these rows.
-#ifndef USI_MODEL_INTERFACE_H
-#define USI_MODEL_INTERFACE_H
+#ifndef USI_MODEL_ROBOT_INTERFACE_H
+#define USI_MODEL_ROBOT_INTERFACE_H
 
 #include "understudy/network.h"
 #include "wire/member.h"

@@ -1,6 +1,6 @@
 // A set of types while it is read from files, and afterwards.
-#ifndef USI_WIRE_INTERFACE_H
-#define USI_WIRE_INTERFACE_H
+#ifndef USI_WIRE_INTERFACE_TYPES_H
+#define USI_WIRE_INTERFACE_TYPES_H
 
 #include <stdatomic.h>
 
@@ -75,7 +75,7 @@ typedef struct usi_interface_reading {
 us_status usi_interface_read(const us_allocator *allocator, const char *const *files, int32_t n,
                              const usi_text_source *source, us_interface **out_interface, us_error *err);
 
-// ---- interface.c: what both readers use ----
+// ---- interface_types.c: what both readers use ----
 
 // Notes the first failure; false.
 bool usi_reading_fail(usi_interface_reading *r, us_status status, const char *file, int32_t line,
