@@ -315,6 +315,10 @@ static bool read_enum(usi_idl *p) {
         const int32_t at = s->line;
         if (!read_notes(p, &n) || !usi_idl_take_name(s, "a label", name)) return false;
         if (n.has_value) next = n.value;
+        // As RTI's IDL has it.
+        if (usi_idl_is(s, "=") &&
+            (!usi_idl_next(s) || !usi_idl_count(p, "a label's value", INT32_MIN, UINT32_MAX, &next)))
+            return false;
         usi_symbol *label = add_symbol(p, at, name, USI_SYMBOL_LABEL);
         if (!label) return false;
         label->number = (double)next;

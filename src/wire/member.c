@@ -87,7 +87,7 @@ bool usi_members_agree(const us_message_type *type, const usi_member *a, const u
     return true;
 }
 
-// ---- member_reading ----
+// ---- reading ----
 
 typedef struct member_reading {
     usi_cdr r;
@@ -171,7 +171,7 @@ bool usi_members_read(const us_message_type *type, const void *bytes, size_t len
            usi_cdr_end(&w.r);
 }
 
-// ---- member_writing ----
+// ---- writing ----
 
 typedef struct member_writing {
     uint8_t *bytes;
