@@ -99,7 +99,8 @@ typedef struct us_sample {
 typedef void us_sample_function(void *context, const us_sample *sample);
 
 typedef struct us_topic_def {
-    const char *topic;  // ROS name, absolute; or a DDS name that begins with rt/, rq/ or rr/
+    const char *topic;  // ROS name, absolute; or a DDS name that begins with rt/, rq/ or rr/; or any DDS name
+                        // behind "dds:"
     const us_message_type *type;
     us_qos qos;
     int32_t node;  // us_bus_add_node, or -1

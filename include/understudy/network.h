@@ -5,6 +5,7 @@
 #ifndef UNDERSTUDY_NETWORK_H
 #define UNDERSTUDY_NETWORK_H
 
+#include "understudy/interface.h"
 #include "understudy/spec.h"
 
 #ifdef __cplusplus
@@ -169,6 +170,12 @@ typedef struct us_network_def {
     const us_sensor_def *sensors;
     int32_t n_source;
     const us_command_source *sources;
+    us_interface
+        *interface_;  // types of topics of its own; NULL: none. Whoever copies the definition keeps it
+    int32_t n_endpoint, n_command, n_binding;
+    const us_endpoint_def *endpoints;
+    const us_interface_command *commands;
+    const us_binding *bindings;
     int32_t n_fault;
     const us_fault_def *faults;
     const char *file;  // where it was written; NULL when built by calls
@@ -181,7 +188,8 @@ US_API us_network_def us_network_def_default(void);
 // and arrays are copied. Errors: US_ERR_ARG for bad indices and a base that is no link of the group,
 // US_ERR_VALUE for numbers out of range, wheels or legs that do not fit the kind of locomotion and a port
 // that another robot has, US_ERR_NAME for names that cannot be used or are used twice and a source that is
-// not there, US_ERR_LIMIT for too many outages (32), sensors (32), topics (128), faults (64) or sources (8),
+// not there, US_ERR_LIMIT for too many outages (32), sensors (32), topics (128), faults (64), sources (8) or
+// topics of an interface (64),
 // US_ERR_SYNTAX for a fault or condition that cannot be read.
 US_API us_status us_spec_set_network(us_spec *spec, const us_network_def *def);
 // What was set for the group, with no text left open and all topics, or NULL. Scenes set it for every robot.

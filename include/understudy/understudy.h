@@ -10,6 +10,7 @@
 #include "understudy/gate.h"
 #include "understudy/geom.h"
 #include "understudy/interaction.h"
+#include "understudy/interface.h"
 #include "understudy/keys.h"
 #include "understudy/material.h"
 #include "understudy/math.h"

@@ -218,6 +218,11 @@ void vendor_get_id(const usi_vendor_participant *p, uint8_t out_id[16]) {
 
 // Fast DDS wants one object per name of a type and of a topic, so they are shared and counted.
 fast::Topic *use_topic(usi_vendor_participant *p, const usi_vendor_endpoint_def &def, us_error *err) {
+    if (def.key) {
+        set_error(err, US_ERR_NAME, std::string(def.topic) + " has keys, which this plug-in of Fast DDS does not carry",
+                  "Use the vendor cyclone (RMW_IMPLEMENTATION=rmw_cyclonedds_cpp), or a type without keys.");
+        return nullptr;
+    }
     const std::lock_guard<std::mutex> guard(p->lock);
     const auto found = p->topics.find(def.topic);
     if (found != p->topics.end()) {

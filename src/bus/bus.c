@@ -14,6 +14,7 @@
 #include "bus/local_socket.h"
 #include "understudy/keys.h"
 #include "wire/cdr.h"
+#include "wire/member.h"
 
 enum { MAX_DOMAIN = 232, MAX_PEER = 128, MAX_ENCLAVE = 200 };
 
@@ -328,8 +329,13 @@ static us_status translate(us_bus *bus, const us_topic_def *def, char topic[USI_
     const char *hash = us_message_hash(def->type);
     user_data[0] = 0;
     if (hash && hash[0]) snprintf(user_data, USI_NAME_LENGTH, "typehash=%s;", hash);
-    *out = (usi_vendor_endpoint_def){
-        .topic = topic, .type = us_message_dds_name(def->type), .user_data = user_data, .qos = def->qos};
+    *out = (usi_vendor_endpoint_def){.topic = topic,
+                                     .type = us_message_dds_name(def->type),
+                                     .user_data = user_data,
+                                     .qos = def->qos,
+                                     .key = def->type->has_key ? usi_key_read : NULL,
+                                     .key_type = def->type,
+                                     .key_bound = usi_key_bound(def->type)};
     return US_OK;
 }
 
@@ -434,10 +440,7 @@ void us_reader_remove(us_reader *reader) {
 static bool is_message(const us_message_type *type, const void *bytes, size_t length) {
     usi_cdr cdr;
     if (usi_cdr_open(&cdr, type, bytes, length, NULL)) return false;
-    for (int32_t i = 0; i < type->n_field; i++) {
-        if (!usi_cdr_skip_field(&cdr, &type->fields[i])) return false;
-    }
-    return usi_cdr_end(&cdr);
+    return usi_cdr_skip_message(&cdr, type) && usi_cdr_end(&cdr);
 }
 
 us_status us_writer_write(us_writer *writer, const void *bytes, size_t length, int64_t source_time) {

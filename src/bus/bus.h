@@ -127,7 +127,8 @@ us_status usi_security_uri(const char *scheme, const char *directory, const char
                            size_t cap);
 
 // ---- names (names.c) ----
-// "rt/k10/odom" of "/k10/odom". DDS names that begin with rt/, rq/ or rr/ stay as they are.
+// "rt/k10/odom" of "/k10/odom". DDS names that begin with rt/, rq/ or rr/ stay as they are,
+// and what stands behind "dds:".
 us_status usi_topic_to_dds(const char *topic, char out[USI_NAME_LENGTH], us_error *err);
 us_status usi_graph_node_check(const char *namespace_, const char *name, usi_graph_node *out_node,
                                us_error *err);

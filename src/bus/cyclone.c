@@ -356,7 +356,7 @@ static us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoi
     };
     pthread_mutex_init(&e->lock, NULL);
     clear_log();
-    struct ddsi_sertype *type = usi_cyclone_type(def->type);
+    struct ddsi_sertype *type = usi_cyclone_type(def);
     if (!type) {
         release_endpoint(e);
         return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the type of %s", def->topic);

@@ -16,9 +16,9 @@
 
 enum { USI_WRITER_MEMORY = 16 };
 
-// A type of which Cyclone knows the name alone: no key, plain CDR, bytes pass as they are. NULL when there is
-// no memory.
-struct ddsi_sertype *usi_cyclone_type(const char *name);
+// A type of which Cyclone knows the name and how to find a sample's key: plain CDR, bytes pass as they are.
+// NULL when there is no memory.
+struct ddsi_sertype *usi_cyclone_type(const usi_vendor_endpoint_def *def);
 
 // A sample of that type with a copy of the bytes (filled up with zeros to a multiple of 4). NULL when there
 // is no memory.

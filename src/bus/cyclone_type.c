@@ -12,6 +12,9 @@
 //
 // A sample that is passed on to another domain has no bytes of its own: it holds the one that has them.
 //
+// Where a type has keys, each sample has its key beside it, as a sample that is nothing but the key would
+// have it: so Cyclone tells instances from each other.
+//
 // What arrives is not checked here: it is the decoder that is built for hostile bytes. What Cyclone
 // guarantees is that the length is true.
 //
@@ -24,14 +27,24 @@
 #include "bus/cyclone.h"
 #include <dds/ddsi/q_radmin.h>
 #include <dds/ddsrt/heap.h>
+#include <dds/ddsrt/md5.h>
 
 typedef struct sample {
     struct ddsi_serdata head;
     uint32_t length;             // with the header and the zeros at the end
     struct ddsi_serdata *owner;  // of the bytes; NULL: they are its own
     const unsigned char *bytes;
+    unsigned char *key;  // with a header; NULL: the type has none
+    size_t n_key;
     _Alignas(8) unsigned char own[];
 } sample;
+
+typedef struct byte_type {
+    struct ddsi_sertype head;
+    usi_key_function *key;  // NULL: it has none
+    const us_message_type *key_type;
+    size_t key_bound;
+} byte_type;
 
 static const struct ddsi_sertype_ops type_ops;
 static const struct ddsi_serdata_ops sample_ops;
@@ -45,19 +58,42 @@ static sample *make(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind
     sample *s = malloc(sizeof *s + padded);
     if (!s) return NULL;
     ddsi_serdata_init(&s->head, type, kind);
-    s->head.hash = type->serdata_basehash;  // one instance: there is no key
+    s->head.hash = type->serdata_basehash;  // one instance, while there is no key
     s->length = (uint32_t)padded;
     s->owner = NULL;
     s->bytes = s->own;
+    s->key = NULL;
+    s->n_key = 0;
     memset(s->own + length, 0, padded - length);
     return s;
+}
+
+enum { HEADER = 4 };
+
+// The sample with its key, once its bytes are there; without memory, or where they are not of the type, there
+// is none.
+static struct ddsi_serdata *with_key(sample *s) {
+    const byte_type *type = (const byte_type *)s->head.type;
+    const bool is_key = s->head.kind == SDK_KEY;
+    if (!type->key) return &s->head;
+    const size_t n = type->key(type->key_type, s->bytes, s->length, is_key, true, NULL, 0);
+    if (n <= UINT32_MAX) s->key = calloc(1, HEADER + n);
+    if (!s->key) {
+        ddsi_serdata_unref(&s->head);
+        return NULL;
+    }
+    s->key[1] = 1;
+    s->n_key = HEADER + n;
+    type->key(type->key_type, s->bytes, s->length, is_key, true, s->key + HEADER, n);
+    s->head.hash ^= (uint32_t)us_hash_bytes(0, s->key, s->n_key);
+    return &s->head;
 }
 
 struct ddsi_serdata *usi_cyclone_sample(const struct ddsi_sertype *type, const void *bytes, size_t length) {
     sample *s = make(type, SDK_DATA, length);
     if (!s) return NULL;
     memcpy(s->own, bytes, length);
-    return &s->head;
+    return with_key(s);
 }
 
 struct ddsi_serdata *usi_cyclone_share(const struct ddsi_sertype *type, struct ddsi_serdata *owner) {
@@ -66,7 +102,7 @@ struct ddsi_serdata *usi_cyclone_share(const struct ddsi_sertype *type, struct d
     s->owner = ddsi_serdata_ref(owner);
     s->bytes = as_sample(owner)->bytes;
     s->length = as_sample(owner)->length;
-    return &s->head;
+    return with_key(s);
 }
 
 struct ddsi_serdata *usi_cyclone_hold(const void *bytes) {
@@ -83,15 +119,15 @@ const void *usi_cyclone_view(const struct ddsi_serdata *data, size_t *out_length
 // ---- samples ----
 
 static bool sample_eqkey(const struct ddsi_serdata *a, const struct ddsi_serdata *b) {
-    (void)a;
-    (void)b;
-    return true;
+    const sample *x = as_sample(a), *y = as_sample(b);
+    return x->n_key == y->n_key && (x->n_key == 0 || memcmp(x->key, y->key, x->n_key) == 0);
 }
 
 static uint32_t sample_get_size(const struct ddsi_serdata *d) { return as_sample(d)->length; }
 
 static void sample_free(struct ddsi_serdata *d) {
     if (as_sample(d)->owner) ddsi_serdata_unref(as_sample(d)->owner);
+    free(as_sample(d)->key);
     free(d);
 }
 
@@ -107,7 +143,7 @@ static struct ddsi_serdata *sample_from_ser(const struct ddsi_sertype *type, enu
         memcpy(s->own + have, from + (have - fragment->min), fragment->maxp1 - have);
         have = fragment->maxp1;
     }
-    if (have == size) return &s->head;
+    if (have == size) return with_key(s);
     free(s);
     return NULL;
 }
@@ -124,12 +160,14 @@ static struct ddsi_serdata *sample_from_ser_iov(const struct ddsi_sertype *type,
         have += take;
     }
     memset(s->own + have, 0, size - have);
-    return &s->head;
+    return with_key(s);
 }
 
 static struct ddsi_serdata *sample_from_keyhash(const struct ddsi_sertype *type,
                                                 const struct ddsi_keyhash *hash) {
     (void)hash;
+    // A hash tells no key.
+    if (((const byte_type *)type)->key) return NULL;
     sample *s = make(type, SDK_KEY, 0);
     return s ? &s->head : NULL;
 }
@@ -175,8 +213,20 @@ static bool sample_untyped_to_sample(const struct ddsi_sertype *type, const stru
 }
 
 static struct ddsi_serdata *sample_to_untyped(const struct ddsi_serdata *d) {
-    sample *s = make(d->type, SDK_KEY, 0);
+    const sample *from = as_sample(d);
+    sample *s = make(d->type, SDK_KEY, from->n_key);
     if (!s) return NULL;
+    if (from->n_key > 0) {
+        s->key = malloc(from->n_key);
+        if (!s->key) {
+            ddsi_serdata_unref(&s->head);
+            return NULL;
+        }
+        memcpy(s->own, from->key, from->n_key);
+        memcpy(s->key, from->key, from->n_key);
+        s->n_key = from->n_key;
+        s->head.hash = d->hash;
+    }
     s->head.type = NULL;
     return &s->head;
 }
@@ -187,9 +237,23 @@ static size_t sample_print(const struct ddsi_sertype *type, const struct ddsi_se
 }
 
 static void sample_get_keyhash(const struct ddsi_serdata *d, struct ddsi_keyhash *hash, bool force_md5) {
-    (void)d;
-    (void)force_md5;
+    const byte_type *type = (const byte_type *)d->type;
+    const sample *s = as_sample(d);
     memset(hash, 0, sizeof *hash);
+    if (!type->key || s->n_key <= HEADER) return;
+    const size_t n = s->n_key - HEADER;
+    uint8_t *bytes = malloc(n);
+    if (!bytes) return;
+    type->key(type->key_type, s->bytes, s->length, d->kind == SDK_KEY, false, bytes, n);
+    if (type->key_bound <= sizeof hash->value && !force_md5) {
+        memcpy(hash->value, bytes, n < sizeof hash->value ? n : sizeof hash->value);
+    } else {
+        ddsrt_md5_state_t md5;
+        ddsrt_md5_init(&md5);
+        ddsrt_md5_append(&md5, bytes, (unsigned int)n);
+        ddsrt_md5_finish(&md5, hash->value);
+    }
+    free(bytes);
 }
 
 static const struct ddsi_serdata_ops sample_ops = {
@@ -217,11 +281,10 @@ static void type_free(struct ddsi_sertype *type) {
     free(type);
 }
 
-// The name is all there is, and Cyclone has compared that already.
+// Cyclone has compared the names already.
 static bool type_equal(const struct ddsi_sertype *a, const struct ddsi_sertype *b) {
-    (void)a;
-    (void)b;
-    return true;
+    const byte_type *x = (const byte_type *)a, *y = (const byte_type *)b;
+    return x->key == y->key && (!x->key || x->key_type == y->key_type);
 }
 
 static uint32_t type_hash(const struct ddsi_sertype *type) {
@@ -261,10 +324,13 @@ static const struct ddsi_sertype_ops type_ops = {
     .hash = type_hash,
 };
 
-struct ddsi_sertype *usi_cyclone_type(const char *name) {
-    struct ddsi_sertype *type = calloc(1, sizeof *type);
+struct ddsi_sertype *usi_cyclone_type(const usi_vendor_endpoint_def *def) {
+    byte_type *type = calloc(1, sizeof *type);
     if (!type) return NULL;
-    ddsi_sertype_init(type, name, &type_ops, &sample_ops, true);
-    type->allowed_data_representation = DDS_DATA_REPRESENTATION_FLAG_XCDR1;
-    return type;
+    type->key = def->key;
+    type->key_type = def->key_type;
+    type->key_bound = def->key_bound;
+    ddsi_sertype_init(&type->head, def->type, &type_ops, &sample_ops, !def->key);
+    type->head.allowed_data_representation = DDS_DATA_REPRESENTATION_FLAG_XCDR1;
+    return &type->head;
 }

@@ -21,9 +21,24 @@ static bool is_name(const char *text, bool allow_slash) {
     return !at_start;
 }
 
+// Any name that DDS can have, as it stands.
+static us_status take_dds_name(const char *name, char out[USI_NAME_LENGTH], us_error *err) {
+    const size_t n = strlen(name);
+    bool is_good = n > 0 && n < USI_NAME_LENGTH;
+    for (size_t i = 0; i < n && is_good; i++)
+        is_good = isalnum((unsigned char)name[i]) || strchr("_-./:", name[i]);
+    if (!is_good)
+        return us_error_set(err, US_ERR_NAME, NULL,
+                            "Write letters, digits and _ - . / : behind dds:, for example dds:rapid_ack.",
+                            "invalid DDS topic name \"%.200s\"", name);
+    snprintf(out, USI_NAME_LENGTH, "%s", name);
+    return US_OK;
+}
+
 us_status usi_topic_to_dds(const char *topic, char out[USI_NAME_LENGTH], us_error *err) {
     static const char remedy[] = "Write an absolute name of letters, digits, _ and /, for example /k10/odom.";
     if (!topic || !topic[0]) return us_error_set(err, US_ERR_NAME, NULL, remedy, "a topic without a name");
+    if (strncmp(topic, "dds:", 4) == 0) return take_dds_name(topic + 4, out, err);
     bool is_dds = !strncmp(topic, "rt/", 3) || !strncmp(topic, "rq/", 3) || !strncmp(topic, "rr/", 3);
     if (!is_dds && topic[0] != '/')
         return us_error_set(err, US_ERR_NAME, NULL, remedy, "topic \"%.200s\" does not begin with a slash",

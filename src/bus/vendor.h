@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 // "USv" and the number of the layout below.
-#define USI_VENDOR_ABI 0x55537605u
+#define USI_VENDOR_ABI 0x55537606u
 // The function that a vendor's library exports; it returns its table.
 #define USI_VENDOR_SYMBOL "usi_vendor_table"
 
@@ -40,6 +40,11 @@ typedef struct usi_vendor_open {
     const char *keys;  // directory of DDS Security's files, absolute; NULL: open
 } usi_vendor_open;
 
+// The key of a sample, or of one that is a key alone, as CDR without header: see usi_key_read of
+// wire/member.h.
+typedef size_t usi_key_function(const us_message_type *type, const void *bytes, size_t length,
+                                bool is_key_alone, bool is_little, uint8_t *out, size_t cap);
+
 typedef struct usi_vendor_endpoint_def {
     const char *topic;      // "rt/k10/odom"
     const char *type;       // "nav_msgs::msg::dds_::Odometry_"
@@ -50,6 +55,10 @@ typedef struct usi_vendor_endpoint_def {
     us_sample_function *on_sample;
     void (*on_data)(void *context);
     void *context;
+    // Of a type with keys, which outlives the endpoint; else NULL. key_bound: bytes of a key at most.
+    usi_key_function *key;
+    const us_message_type *key_type;
+    size_t key_bound;
 } usi_vendor_endpoint_def;
 
 // One participant of the network, by discovery.

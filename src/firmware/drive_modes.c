@@ -46,6 +46,15 @@ static bool make_profile(usi_firmware_request *c, const usi_drive_command *comma
     return true;
 }
 
+// A position beyond the limits is a goal of the spring, not of the joint.
+static bool check_impedance(usi_firmware_request *c, const usi_drive_command *command) {
+    const usi_impedance *z = &command->impedance;
+    const bool is_good = isfinite(command->value) && isfinite(z->velocity) && isfinite(z->torque) &&
+                         isfinite(z->kp) && isfinite(z->kd) && z->kp >= 0 && z->kd >= 0;
+    return is_good || usi_firmware_refuse(c, "a number for \"%.60s\" is not finite, or a gain below 0",
+                                          joint_of(c, command->drive)->name);
+}
+
 static bool check_command(usi_firmware_request *c, const usi_drive_command *command) {
     usi_trapezoid profile;
     switch (command->mode) {
@@ -61,6 +70,8 @@ static bool check_command(usi_firmware_request *c, const usi_drive_command *comm
         return isfinite(command->value) ||
                usi_firmware_refuse(c, "torque of \"%.60s\" is not a finite number",
                                    joint_of(c, command->drive)->name);
+    case USI_DRIVE_IMPEDANCE:
+        return check_impedance(c, command);
     default:
         return usi_firmware_refuse(c, "a single drive does not take trajectories");
     }
@@ -88,6 +99,7 @@ static void take_command(usi_firmware_request *c, const usi_drive_command *comma
         d = set_drive(c, command->drive, command->mode, command->value);
     }
     if (command->mode == USI_DRIVE_PROFILE) make_profile(c, command, &d->profile);
+    if (command->mode == USI_DRIVE_IMPEDANCE) d->impedance = command->impedance;
     d->is_lasting = command->is_lasting;
 }
 
@@ -228,6 +240,12 @@ void usi_firmware_run_drives(const usi_firmware *fw, usi_firmware_state *s, cons
             // Gains would fight it: their goals are where the joint is.
             out->position = in->q[drive->joint];
             out->velocity = in->v[drive->joint];
+            break;
+        case USI_DRIVE_IMPEDANCE:
+            out->position = in->q[drive->joint];
+            out->velocity = in->v[drive->joint];
+            out->torque = d->impedance.torque + d->impedance.kp * (d->value - out->position) +
+                          d->impedance.kd * (d->impedance.velocity - out->velocity);
             break;
         case USI_DRIVE_TRAJECTORY:
             interpolate(fw, s, k, (double)(in->tick - s->trajectory_tick + 1) * step, d->value, &q, &v);

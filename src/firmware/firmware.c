@@ -85,6 +85,9 @@ void usi_firmware_restart(const usi_firmware *fw, usi_firmware_state *s, const u
 
 // ---------------------------------------------------------------- safe stop
 
+// It only brakes.
+static bool is_damping(const usi_impedance *z) { return z->kp == 0 && z->torque == 0 && z->velocity == 0; }
+
 // Stops what was commanded too long ago: a stream of commands that has ended means that nobody is in control.
 static void watch(const usi_firmware *fw, usi_firmware_state *s, const usi_firmware_readings *in) {
     if (fw->timeout <= 0) return;
@@ -100,9 +103,16 @@ static void watch(const usi_firmware *fw, usi_firmware_state *s, const usi_firmw
     for (int32_t k = 0; k < fw->n_drive; k++) {
         // Positions and profiles end by themselves; a velocity or a torque goes on for ever.
         bool is_endless =
-            (d[k].mode == USI_DRIVE_VELOCITY || d[k].mode == USI_DRIVE_TORQUE) && d[k].value != 0;
+            ((d[k].mode == USI_DRIVE_VELOCITY || d[k].mode == USI_DRIVE_TORQUE) && d[k].value != 0) ||
+            (d[k].mode == USI_DRIVE_IMPEDANCE && !is_damping(&d[k].impedance));
         if (!is_endless || in->tick - d[k].tick <= patience || d[k].is_lasting) continue;
         bool is_torque = fw->drive[k].kind == USI_DRIVE_BY_TORQUE;
+        if (d[k].mode == USI_DRIVE_IMPEDANCE && is_torque) {
+            // A spring without a master is let go; what damps stays.
+            d[k].impedance = (usi_impedance){.kd = d[k].impedance.kd};
+            is_late = true;
+            continue;
+        }
         d[k].mode = is_torque ? USI_DRIVE_TORQUE : USI_DRIVE_VELOCITY;
         d[k].value = 0;
         is_late = true;

@@ -96,12 +96,22 @@ typedef enum usi_drive_mode {
     USI_DRIVE_PROFILE,
     USI_DRIVE_TORQUE,
     USI_DRIVE_TRAJECTORY,
+    USI_DRIVE_IMPEDANCE,  // a torque, and a spring and damper of the command's own towards a position and
+                          // velocity
 } usi_drive_mode;
+
+// Gains that come with a command: torque + kp (position - q) + kd (velocity - v).
+typedef struct usi_impedance {
+    double velocity, torque, kp, kd;
+} usi_impedance;
 
 typedef struct usi_drive_state {
     int64_t tick;  // when the command came
     double value;
-    usi_trapezoid profile;
+    union {
+        usi_trapezoid profile;
+        usi_impedance impedance;  // of that mode
+    };
     int32_t mode;                  // usi_drive_mode
     int32_t is_off;                // switched off by a command
     int32_t is_lasting, reserved;  // a velocity that need not be renewed
@@ -212,6 +222,7 @@ typedef struct usi_drive_command {
     usi_drive_mode mode;            // not USI_DRIVE_TRAJECTORY; USI_DRIVE_KEEP: hold where it is
     double value;                   // velocity, position, torque, or the end of a profile
     double acceleration, velocity;  // of a profile
+    usi_impedance impedance;        // of that mode: gains of 0 or more
     bool is_lasting;                // a velocity that need not be renewed
 } usi_drive_command;
 // All of them, or none.

@@ -20,6 +20,7 @@ static bool is_gait_sound(const usi_gait_state *g) {
            g->spared < 1u << USI_GAIT_LEGS && g->next_spared < 1u << USI_GAIT_LEGS;
 }
 
+// Of either kind they are numbers; those of the longer one are looked at.
 static bool are_drives_sound(const usi_firmware *fw, const usi_firmware_state *s) {
     const usi_drive_state *d = usi_firmware_view_drives(fw, s);
     for (int32_t i = 0; i < fw->n_drive; i++) {
@@ -28,7 +29,7 @@ static bool are_drives_sound(const usi_firmware *fw, const usi_firmware_state *s
             d[i].value,         d[i].v_before,   p->acceleration,       p->start_position,
             p->start_velocity,  p->end_position, p->first_acceleration, p->cruise_position,
             p->cruise_velocity, p->first_end,    p->cruise_end,         p->duration};
-        if (d[i].mode < USI_DRIVE_KEEP || d[i].mode > USI_DRIVE_TRAJECTORY || !is_tick(d[i].tick) ||
+        if (d[i].mode < USI_DRIVE_KEEP || d[i].mode > USI_DRIVE_IMPEDANCE || !is_tick(d[i].tick) ||
             !usi_are_numbers(numbers, sizeof numbers / sizeof *numbers))
             return false;
     }

@@ -1,6 +1,8 @@
 // Questions to a compiled model: counts, names, where a joint's coordinates are.
 #include "model/model.h"
 
+#include "model/robots.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +18,8 @@ us_status us_model_load(const char *path, const us_load_def *def, us_model **out
 void us_model_destroy(us_model *m) {
     if (!m) return;
     us_allocator a = m->allocator;
+    for (int32_t i = 0; i < m->n_robot && m->holds_interfaces; i++)
+        us_interface_release(m->robot[i].network->interface_);
     usi_assets_fini(&m->assets);
     usi_release(&a, m->block, m->block_size, USI_ALIGN);
     usi_release(&a, m, sizeof *m, _Alignof(us_model));

@@ -311,6 +311,7 @@ struct us_model {
     int32_t n_soil;                       // n_material when any of them is a soil, otherwise 0
     int32_t n_hold;                       // trees and patches when some ground is paged in, otherwise 0
     const struct usi_robot_model *robot;  // those on the network: robots.h
+    bool holds_interfaces;                // of the robots, once they are all made
     const usi_encoder *encoder;           // robot by robot
     const usi_sensor *sensor;             // robot by robot
     int32_t n_encoder;

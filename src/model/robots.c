@@ -544,6 +544,12 @@ static double fastest_topic(const us_network_def *d, const char *source) {
     for (int32_t i = 0; i < d->n_topic; i++) {
         if (strcmp(d->topics[i].source, source) == 0) rate = fmax(rate, d->topics[i].rate);
     }
+    for (int32_t i = 0; i < d->n_binding; i++) {
+        const us_binding *b = &d->bindings[i];
+        const bool is_own = b->value && strncmp(b->value, "imu.", 4) == 0 &&
+                            strcmp(b->sensor ? b->sensor : "imu", source) == 0;
+        if (is_own) rate = fmax(rate, d->endpoints[b->endpoint].rate);
+    }
     return rate > 0 ? rate : us_topic_source_view(USI_SOURCE_IMU)->rate;
 }
 
@@ -656,7 +662,12 @@ us_status usi_build_robots(usi_build *b, us_model *m) {
     }
     if (!status) status = make_encoders(&k, robot);
     if (!status) status = make_sensors(&k, robot);
-    for (int32_t i = 0; i < m->n_robot && !status; i++)
+    for (int32_t i = 0; i < m->n_robot && !status; i++) {
         status = make_topics(&k, &robot[i]);
+        if (!status) status = usi_build_interface(b, m, k.arena, &robot[i]);
+    }
+    for (int32_t i = 0; i < m->n_robot && !status; i++)
+        us_interface_keep(robot[i].network->interface_);
+    m->holds_interfaces = status == US_OK;
     return status == US_ERR_MEMORY ? usi_build_out_of_memory(b) : status;
 }

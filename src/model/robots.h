@@ -7,6 +7,7 @@
 #define USI_MODEL_ROBOTS_H
 
 #include "firmware/firmware.h"
+#include "model/robot_interface.h"
 #include "model/model.h"
 #include "spec/fault_target.h"
 #include "spec/publication.h"
@@ -67,11 +68,16 @@ typedef struct usi_robot_model {
     const usi_robot_frame *frame;
     const usi_topic *topic;  // the truth first: what is the robot's own leaves together
     const usi_script *script;
+    usi_interface_model interface_;  // of the robot's own
     int32_t first_encoder;           // of the model: firmware.n_joint, in the order of the joints
     int32_t first_sensor, n_sensor;  // of the model
     const char *const *broken;       // names of the joints that broke, without the robot's
     int32_t n_frame, n_fixed_frame, n_topic, n_script, n_broken;
 } usi_robot_model;
+
+// compile_interface.c: the robot's interface. Needs its sensors and frames.
+struct usi_build;
+us_status usi_build_interface(struct usi_build *b, const us_model *m, usi_arena *arena, usi_robot_model *r);
 
 // Whether the robot is fixed to the world: its root has a place in the map.
 static inline bool usi_robot_stands(const usi_robot_model *r) {

@@ -45,8 +45,8 @@ bool usi_has_command(const usi_robot *r, int32_t topic) {
 // ---------------------------------------------------------------- channels
 
 // Finds or adds one. -1 without memory.
-static int32_t add_channel(us_proxy *p, const char *topic, const us_message_type *type, bool is_out,
-                           int32_t robot) {
+int32_t usi_channel_add(us_proxy *p, const char *topic, const us_message_type *type, bool is_out,
+                        int32_t robot) {
     for (int32_t i = 0; i < p->n_channel; i++) {
         usi_channel *c = &p->channel[i];
         if (c->is_out != is_out || c->type != type || strcmp(c->topic, topic) != 0) continue;
@@ -68,10 +68,11 @@ static int32_t add_channel(us_proxy *p, const char *topic, const us_message_type
 
 // Where each topic of a robot leaves. A robot that is no URDF file has no description to send.
 static us_status make_outlets(us_proxy *p, usi_robot *r) {
-    const size_t n = (size_t)r->model->n_topic + USI_SERVICE_COUNT;
+    const size_t n = (size_t)r->model->n_topic + USI_SERVICE_COUNT + (size_t)r->model->interface_.n_endpoint;
     r->n_topic = r->model->n_topic;
     r->outlet = usi_arena_alloc(&p->arena, n * sizeof *r->outlet, _Alignof(usi_outlet));
     if (!r->outlet) return US_ERR_MEMORY;
+    r->n_outlet = (int32_t)n;
     for (size_t i = 0; i < n; i++)
         r->outlet[i] = (usi_outlet){.channel = -1};
     for (int32_t i = 0; i < r->n_topic; i++) {
@@ -79,7 +80,7 @@ static us_status make_outlets(us_proxy *p, usi_robot *r) {
         usi_outlet *out = &r->outlet[i];
         out->type = us_message_find(us_topic_source_view((int32_t)t->source)->type);
         if (t->source == USI_SOURCE_ROBOT_DESCRIPTION && !r->description) continue;
-        out->channel = add_channel(p, t->name, out->type, true, r->index);
+        out->channel = usi_channel_add(p, t->name, out->type, true, r->index);
         if (out->channel < 0) return US_ERR_MEMORY;
     }
     return US_OK;
@@ -91,7 +92,7 @@ static us_status make_command_channels(us_proxy *p, usi_robot *r) {
         r->command_channel[k] = -1;
         if (!usi_has_command(r, k)) continue;
         usi_topic_name(r, usi_command_name(r->model->network, k), topic, sizeof topic);
-        const int32_t channel = add_channel(p, topic, usi_command_type(k), false, r->index);
+        const int32_t channel = usi_channel_add(p, topic, usi_command_type(k), false, r->index);
         if (channel < 0) return US_ERR_MEMORY;
         p->channel[channel].is_request = k >= USI_COMMAND_ASK;
         r->command_channel[k] = channel;
@@ -102,18 +103,20 @@ static us_status make_command_channels(us_proxy *p, usi_robot *r) {
 us_status usi_channels_make(us_proxy *p) {
     size_t max = 1;
     for (int32_t i = 0; i < p->n_robot; i++)
-        max += (size_t)p->robot[i].model->n_topic + USI_COMMAND_COUNT;
+        max += (size_t)p->robot[i].model->n_topic + USI_COMMAND_COUNT +
+               (size_t)(p->robot[i].model->interface_.n_endpoint + p->robot[i].model->interface_.n_inlet);
     p->channel = usi_arena_alloc(&p->arena, max * sizeof *p->channel, _Alignof(usi_channel));
     if (!p->channel) return US_ERR_MEMORY;
     p->clock_channel = -1;
     if (p->clock_rate > 0) {
-        p->clock_channel = add_channel(p, "/clock", usi_type_clock, true, -1);
+        p->clock_channel = usi_channel_add(p, "/clock", usi_type_clock, true, -1);
         if (p->clock_channel < 0) return US_ERR_MEMORY;
     }
     us_status status = US_OK;
     for (int32_t i = 0; i < p->n_robot && !status; i++) {
         status = make_outlets(p, &p->robot[i]);
         if (!status) status = make_command_channels(p, &p->robot[i]);
+        if (!status) status = usi_interface_make(p, &p->robot[i]);
     }
     return status;
 }
@@ -205,6 +208,13 @@ us_status us_proxy_post(us_proxy *p, const char *topic, const us_message_type *t
             if (usi_command_type(k) != type || channel < 0) continue;
             if (strcmp(p->channel[channel].topic, topic) == 0)
                 return usi_mailbox_put(p->robot[i].mailbox, k, source, bytes, length);
+        }
+        const usi_interface_model *own = &p->robot[i].model->interface_;
+        for (int32_t k = 0; k < own->n_inlet && !p->robot[i].is_ghost; k++) {
+            // A recording has the type by its name.
+            if (strcmp(us_message_name(own->inlet[k].type), us_message_name(type)) == 0 &&
+                strcmp(own->inlet[k].topic, topic) == 0)
+                return usi_mailbox_put(p->robot[i].mailbox, USI_COMMAND_COUNT + k, source, bytes, length);
         }
     }
     return US_ERR_NAME;

@@ -364,8 +364,13 @@ usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_ro
     const void *m = NULL;
     bool is_taken = false;
     *out_reply = (usi_reply){.service = -1};
-    if (us_message_decode(usi_command_type(mail->topic), usi_mail_bytes(mail), mail->length,
-                          r->proxy->decoded, r->proxy->n_decoded, &m, &err)) {
+    if (usi_inlet_of(mail->topic) >= 0) {
+        const bool may =
+            usi_source_may_command(r, s, mail, readings.tick, in.firmware.why, sizeof in.firmware.why);
+        is_taken = usi_interface_command(r, mail, may, &in.firmware);
+        if (!is_taken && !may) in.reason = USI_MOTOR_BUSY;
+    } else if (us_message_decode(usi_command_type(mail->topic), usi_mail_bytes(mail), mail->length,
+                                 r->proxy->decoded, r->proxy->n_decoded, &m, &err)) {
         refuse(&in, "%.140s", err.message);
     } else {
         note_request(mail->topic, m, out_reply);
@@ -385,7 +390,10 @@ usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_ro
     }
     f->refused_tick = readings.tick;
     memset(f->refusal, 0, sizeof f->refusal);
-    snprintf(f->refusal, sizeof f->refusal, "%.40s: %.115s", usi_command_name(r->model->network, mail->topic),
+    const int32_t inlet = usi_inlet_of(mail->topic);
+    snprintf(f->refusal, sizeof f->refusal, "%.40s: %.115s",
+             inlet < 0 ? usi_command_name(r->model->network, mail->topic)
+                       : r->model->interface_.inlet[inlet].def->topic,
              in.firmware.why);
     return in.reason;
 }

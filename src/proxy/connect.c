@@ -190,6 +190,7 @@ static us_status connect_robot(us_proxy *p, usi_robot *r, us_error *err) {
     status = subscribe(p, r, node, subscriptions, err);
     if (!status) status = subscribe_sources(p, r, node, subscriptions + USI_COMMAND_COUNT, err);
     if (!status) status = offer_services(p, r, node, subscriptions, err);
+    if (!status) status = usi_interface_connect(p, r, node, err);
     return status ? status : connect_motors(p, r, err);
 }
 

@@ -23,13 +23,16 @@ static us_status make_scratch(us_proxy *p) {
         const usi_firmware *fw = &p->robot[i].model->firmware;
         if (p->n_reading < fw->n_joint) p->n_reading = fw->n_joint;
         if (p->n_output < fw->n_drive) p->n_output = fw->n_drive;
+        if (p->n_value < p->robot[i].model->interface_.n_value)
+            p->n_value = p->robot[i].model->interface_.n_value;
     }
     p->readings = usi_arena_alloc(&p->arena, (2 * (size_t)p->n_reading + 1) * sizeof *p->readings, 8);
     p->output = usi_arena_alloc(&p->arena, ((size_t)p->n_output + 1) * sizeof *p->output, 8);
     // A message may name a drive several times.
     p->n_commands = 4 * p->n_output;
     p->commands = usi_arena_alloc(&p->arena, ((size_t)p->n_commands + 1) * sizeof *p->commands, 8);
-    return p->readings && p->output && p->commands ? US_OK : US_ERR_MEMORY;
+    p->values = usi_arena_alloc(&p->arena, ((size_t)p->n_value + 1) * sizeof *p->values, 8);
+    return p->readings && p->output && p->commands && p->values ? US_OK : US_ERR_MEMORY;
 }
 
 us_status us_proxy_create(const us_model *model, const us_proxy_def *def, us_proxy **out_proxy,
@@ -86,14 +89,16 @@ void us_proxy_destroy(us_proxy *p) {
         for (int k = 0; k < USI_COMMAND_SOURCES; k++) {
             if (p->robot[i].own_reader[k]) us_reader_remove(p->robot[i].own_reader[k]);
         }
+        usi_interface_disconnect(&p->robot[i]);
     }
     us_gate_close(p->gate);
     usi_outbox_destroy(p->outbox);
     for (int32_t i = 0; i < p->n_robot; i++) {
         const usi_robot *r = &p->robot[i];
-        for (int32_t k = 0; r->outlet && k < r->n_topic + USI_SERVICE_COUNT; k++) {
-            if (r->outlet[k].writer) us_writer_remove(r->outlet[k].writer);
+        for (int32_t k = 0; r->outlet && k < r->n_outlet; k++) {
+            if (r->outlet[k].writer && !r->outlet[k].is_shared) us_writer_remove(r->outlet[k].writer);
         }
+        us_interface_release(r->types);
         if (p->robot[i].mailbox) {
             usi_mailbox_fini(p->robot[i].mailbox);
             usi_release(&p->allocator, p->robot[i].mailbox, sizeof(usi_mailbox), _Alignof(usi_mailbox));

@@ -31,6 +31,7 @@ typedef struct usi_outlet {
     us_writer *writer;  // NULL: without a network
     int32_t channel;    // of the proxy; -1: none, as of replies
     bool is_sent;       // a sample has left, and was not lost on the radio
+    bool is_shared;     // the writer is another outlet's
 } usi_outlet;
 
 // ---------------------------------------------------------------- what never changes
@@ -50,9 +51,13 @@ typedef struct usi_robot {
     const char *name;
     const char *description;  // the URDF; NULL: there is none
     usi_mailbox *mailbox;
-    int32_t gate;        // its number at the proxy's gate; -1: none
-    int32_t n_topic;     // of the model's robot
-    usi_outlet *outlet;  // of each topic, then USI_SERVICE_COUNT of replies
+    int32_t gate;               // its number at the proxy's gate; -1: none
+    int32_t n_topic, n_outlet;  // n_topic: of the model's robot
+    usi_outlet
+        *outlet;  // of each topic, then USI_SERVICE_COUNT of replies, then of the interface's endpoints
+    us_interface *types;       // of the interface: held while the network uses them
+    us_reader **inlet_reader;  // of each inlet of the interface
+    int32_t *inlet_channel;
     us_reader *reader[USI_COMMAND_COUNT];
     us_reader *own_reader[USI_COMMAND_SOURCES];  // of sources with a topic of their own
     int32_t command_channel[USI_COMMAND_COUNT];  // of the proxy; -1: none
@@ -146,7 +151,9 @@ struct us_proxy {
     usi_record_tap record;  // .sample NULL: nothing is recorded
     us_writer *clock;
     double clock_rate;
-    bool is_clock_off;  // another process publishes it
+    bool is_clock_off;       // another process publishes it
+    usi_wire_value *values;  // of one sample of an interface
+    int32_t n_value;
     usi_channel *channel;
     int32_t n_channel, clock_channel;
     usi_tap_function *tap;
@@ -175,10 +182,33 @@ typedef struct usi_reply {
     char message[USI_REFUSAL_MAX];
 } usi_reply;
 
+typedef enum usi_sink { USI_SINK_ALL, USI_SINK_TAP, USI_SINK_RECORDER } usi_sink;
+
 // command.c: a command has come to the robot: checked, then taken or refused, with the reason in the words of
 // the motor protocol. A request that cannot be read has no number and so no reply.
 usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_robot_state *s,
                                    const usi_mail *mail, usi_reply *out_reply);
+
+// Commands of the interface stand behind the others; -1: it is none of them.
+static inline int32_t usi_inlet_of(int32_t topic) {
+    return topic < USI_COMMAND_COUNT ? -1 : topic - USI_COMMAND_COUNT;
+}
+static inline int32_t usi_channel_of_command(const usi_robot *r, int32_t topic) {
+    return topic < USI_COMMAND_COUNT ? r->command_channel[topic] : r->inlet_channel[usi_inlet_of(topic)];
+}
+// interface_sample.c: topics of the robot's own interface. Channels and outlets, then the network.
+us_status usi_interface_make(us_proxy *p, usi_robot *r);
+us_status usi_interface_connect(us_proxy *p, usi_robot *r, int32_t node, us_error *err);
+void usi_interface_disconnect(usi_robot *r);
+// Its samples that are due.
+void usi_interface_publish(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s,
+                           bool is_first, usi_sink sink);
+// interface_command.c: a sample of an inlet has come: whether it was taken, else why not. `may` says whether
+// its sender may command.
+bool usi_interface_command(const usi_robot *r, const usi_mail *mail, bool may, usi_firmware_request *request);
+// And answered, where the interface says so.
+void usi_interface_answer(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s,
+                          const usi_mail *mail, bool is_taken, const char *why);
 
 // command_source.c: who goes first. Whether a mail may command the robot now, with the reason if not.
 bool usi_source_may_command(const usi_robot *r, const usi_robot_state *s, const usi_mail *mail, int64_t tick,
@@ -202,6 +232,8 @@ void usi_topic_name(const usi_robot *r, const char *name, char *out, size_t cap)
 bool usi_has_command(const usi_robot *r, int32_t topic);
 // The channels are made with the robots.
 us_status usi_channels_make(us_proxy *p);
+int32_t usi_channel_add(us_proxy *p, const char *topic, const us_message_type *type, bool is_out,
+                        int32_t robot);
 // Of a message that came or went, and of a sample that the tap may want; -1 is no channel.
 void usi_channel_count(us_proxy *p, int32_t channel);
 void usi_channel_tap(us_proxy *p, int32_t channel, int64_t time, const void *bytes, size_t length);
@@ -209,7 +241,6 @@ void usi_channel_tap(us_proxy *p, int32_t channel, int64_t time, const void *byt
 // publish.c: the samples of a robot that are due.
 void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_state *s, bool is_first);
 // Those that are sent once, again: to the tap, or to the recorder alone.
-typedef enum usi_sink { USI_SINK_ALL, USI_SINK_TAP, USI_SINK_RECORDER } usi_sink;
 void usi_robot_repeat(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, usi_sink sink);
 // Answers a request with the status of now. Nothing without a network.
 void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s,

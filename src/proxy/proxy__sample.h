@@ -31,6 +31,10 @@ void *usi_sampling_take(usi_sampling *w, size_t n, size_t each);
 void usi_sampling_head(const usi_sampling *w, us_msg_header *header, const char *frame);
 // The message leaves on the outlet.
 void usi_sampling_send(usi_sampling *w, const void *message);
+// So does one that is encoded in the proxy's bytes.
+void usi_sampling_pass(usi_sampling *w, size_t length);
+// sample.c: the child of a frame in its parent, by the encoders.
+us_pose usi_sampling_frame(const usi_sampling *w, const usi_robot_frame *f);
 
 // message_part.c: parts of messages. Variances of wheel odometry: what a rover on wheels that slip a little
 // can promise, and no promise about what it does not measure.

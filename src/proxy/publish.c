@@ -85,11 +85,14 @@ static void deliver(us_proxy *p, usi_robot *r, int32_t outlet, const void *bytes
 }
 
 void usi_sampling_send(usi_sampling *w, const void *message) {
+    size_t length = 0;
+    if (encode(w->p, w->r->outlet[w->outlet].type, message, &length)) usi_sampling_pass(w, length);
+}
+
+void usi_sampling_pass(usi_sampling *w, size_t length) {
     us_proxy *p = w->p;
     usi_robot *r = w->r;
-    usi_outlet *out = &r->outlet[w->outlet];
-    size_t length = 0;
-    if (!encode(p, out->type, message, &length)) return;
+    const usi_outlet *out = &r->outlet[w->outlet];
     switch (w->sink) {
     case USI_SINK_TAP:
         usi_channel_tap(p, out->channel, w->time, p->bytes, length);
@@ -164,6 +167,7 @@ void usi_robot_repeat(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_ro
     for (int32_t i = 0; i < r->n_topic; i++) {
         if (is_sent_once(&r->model->topic[i]) && r->outlet[i].is_sent) sample(&w, i);
     }
+    usi_interface_publish(p, r, sim, s, true, sink);
 }
 
 void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_state *s, bool is_first) {
@@ -182,6 +186,7 @@ void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_s
             is_sent_once(t) ? is_first : is_heard(p, r, s, tick, i) && usi_is_due(t->rate, p->step, phase);
         if (is_due) sample(&w, i);
     }
+    if (is_up) usi_interface_publish(p, r, sim, s, is_first, USI_SINK_ALL);
     send_arrived(p, r, w.time);
 }
 

@@ -78,7 +78,8 @@ static bool has_same_motors(const usi_robot *a, const usi_robot *b) {
 }
 
 static bool has_same_topics(const usi_robot_model *a, const usi_robot_model *b) {
-    bool same = a->n_topic == b->n_topic && a->n_sensor == b->n_sensor;
+    bool same = a->n_topic == b->n_topic && a->n_sensor == b->n_sensor &&
+                a->interface_.hash == b->interface_.hash && a->network->interface_ == b->network->interface_;
     for (int32_t i = 0; i < a->n_topic && same; i++) {
         const usi_topic *t = &a->topic[i], *u = &b->topic[i];
         same = t->source == u->source && t->rate == u->rate && strcmp(t->name, u->name) == 0 &&

@@ -123,11 +123,13 @@ static void take(usi_robot *r, us_sim *sim, usi_robot_state *s, const usi_mail *
     usi_reply reply;
     answer(r, mail, usi_robot_command(r, sim, s, mail, &reply));
     usi_robot_reply(r->proxy, r, sim, s, &reply);
+    if (usi_inlet_of(mail->topic) >= 0)
+        usi_interface_answer(r->proxy, r, sim, s, mail, reply.is_accepted, reply.message);
 }
 
 // A mail has come out of its box.
 static void receive(us_proxy *p, const usi_robot *r, const usi_mail *mail, int64_t tick) {
-    int32_t channel = r->command_channel[mail->topic];
+    int32_t channel = usi_channel_of_command(r, mail->topic);
     usi_channel_count(p, channel);
     if (p->record.command && channel >= 0)
         p->record.command(p->record.context, channel, tick, mail->source, usi_mail_bytes(mail), mail->length);
@@ -209,7 +211,9 @@ static void carry(void *context, const us_sim *sim, const void *from, void *to) 
 // What is on its way to the robot are mails, each as long as it says.
 static bool are_mails_sound(const usi_robot *r, const usi_robot_state *s) {
     const char *bytes = (const char *)s + r->uplink_at;
-    if (!usi_link_is_sound(&s->uplink, bytes, r->uplink_size, USI_COMMAND_COUNT)) return false;
+    if (!usi_link_is_sound(&s->uplink, bytes, r->uplink_size,
+                           USI_COMMAND_COUNT + r->model->interface_.n_inlet))
+        return false;
     usi_link_item item;
     const void *body;
     for (size_t at = 0; (body = usi_link_next(&s->uplink, bytes, &at, &item));) {

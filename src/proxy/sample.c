@@ -84,7 +84,7 @@ static us_pose as_read(const usi_sampling *w, const usi_robot_frame *f, us_pose 
     return us_pose_mul(X_PC, X);
 }
 
-static us_pose pose_of_frame(const usi_sampling *w, const usi_robot_frame *f) {
+us_pose usi_sampling_frame(const usi_sampling *w, const usi_robot_frame *f) {
     if (f->is_lost || f->child_body.i < 0) return as_remembered(w, f);
     us_pose X_PC = us_pose_mul(us_pose_inverse(us_sim_get_pose(w->sim, f->parent_body)),
                                us_sim_get_pose(w->sim, f->child_body));
@@ -125,7 +125,7 @@ static void sample_frames(usi_sampling *w, bool is_fixed) {
     for (int32_t i = 0; i < r->model->n_frame; i++) {
         const usi_robot_frame *f = &r->model->frame[i];
         if (f->is_fixed != is_fixed) continue;
-        m.transforms._buffer[k++] = transform_of(w, f->parent, f->child, pose_of_frame(w, f));
+        m.transforms._buffer[k++] = transform_of(w, f->parent, f->child, usi_sampling_frame(w, f));
     }
     usi_sampling_send(w, &m);
 }

@@ -94,6 +94,30 @@ static bool is_good_timing(const us_timing *t) {
            is_at_least_0(t->delay) && t->delay <= 1 && is_at_least_0(t->jitter) && t->jitter <= 1;
 }
 
+// Every row belongs to something that is there; what it names is looked up with the model.
+static bool is_interface_whole(const us_network_def *d) {
+    bool ok = d->n_endpoint >= 0 && d->n_command >= 0 && d->n_binding >= 0 &&
+              (d->n_endpoint == 0 || d->endpoints) && (d->n_command == 0 || d->commands) &&
+              (d->n_binding == 0 || d->bindings) && (d->n_endpoint == 0 || d->interface_);
+    for (int32_t i = 0; i < d->n_endpoint && ok; i++) {
+        const us_endpoint_def *e = &d->endpoints[i];
+        ok = e->topic && e->type && (unsigned)e->use <= (unsigned)US_ENDPOINT_REFUSED &&
+             is_at_least_0(e->rate) && e->depth >= 0 &&
+             (e->use < US_ENDPOINT_TAKEN ||
+              (e->of >= 0 && e->of < i && d->endpoints[e->of].use == US_ENDPOINT_SUBSCRIBE));
+    }
+    for (int32_t i = 0; i < d->n_command && ok; i++)
+        ok = d->commands[i].action && d->commands[i].endpoint >= 0 && d->commands[i].endpoint < d->n_endpoint;
+    for (int32_t i = 0; i < d->n_binding && ok; i++) {
+        const us_binding *b = &d->bindings[i];
+        ok = b->endpoint >= 0 && b->endpoint < d->n_endpoint && b->command >= -1 &&
+             b->command < d->n_command && (b->use == US_BINDING_SET) == (b->command < 0) &&
+             (b->member || b->use == US_BINDING_GET) && (b->value || b->use != US_BINDING_GET) &&
+             isfinite(b->scale) && b->scale != 0 && isfinite(b->offset);
+    }
+    return ok;
+}
+
 static us_status check_arrays(const us_network_def *d) {
     if (d->n_wheel < 0 || d->n_leg < 0 || d->n_motor < 0 || d->uplink.n_outage < 0 ||
         d->downlink.n_outage < 0)
@@ -104,6 +128,10 @@ static us_status check_arrays(const us_network_def *d) {
     if (d->n_topic < 0 || (d->n_topic && !d->topics)) return US_ERR_ARG;
     if (d->n_source < 0 || (d->n_source && !d->sources)) return US_ERR_ARG;
     if (d->n_source > USI_COMMAND_SOURCES) return US_ERR_LIMIT;
+    if (!is_interface_whole(d)) return US_ERR_ARG;
+    if (d->n_endpoint > USI_ENDPOINT_LIMIT || d->n_command > USI_INTERFACE_COMMAND_LIMIT ||
+        d->n_binding > USI_BINDING_LIMIT)
+        return US_ERR_LIMIT;
     if (d->n_fault > USI_SCRIPT_LIMIT || d->n_sensor > USI_SENSOR_LIMIT || d->n_topic > USI_TOPIC_LIMIT)
         return US_ERR_LIMIT;
     if ((d->n_wheel && !d->wheels) || (d->n_leg && !d->legs) || (d->n_motor && !d->motors)) return US_ERR_ARG;
@@ -324,9 +352,16 @@ static bool keep_array(usi_arena *arena, const void *from, int32_t n, size_t eac
     return n == 0 || *out;
 }
 
+static bool keep_binding(usi_arena *arena, us_binding *b) {
+    return keep_text(arena, &b->member) && keep_text(arena, &b->value) && keep_text(arena, &b->copy) &&
+           keep_text(arena, &b->text) && keep_text(arena, &b->joints) && keep_text(arena, &b->sensor) &&
+           keep_text(arena, &b->axes) && keep_text(arena, &b->order);
+}
+
 static bool keep_network(usi_arena *arena, us_network_def *d) {
     void *wheels = NULL, *legs = NULL, *motors = NULL, *up = NULL, *down = NULL, *faults = NULL,
-         *sensors = NULL, *topics = NULL, *sources = NULL;
+         *sensors = NULL, *topics = NULL, *sources = NULL, *endpoints = NULL, *commands = NULL,
+         *bindings = NULL;
     bool ok = keep_text(arena, &d->namespace_) && keep_text(arena, &d->frame_prefix) &&
               keep_text(arena, &d->node) && keep_text(arena, &d->base_frame) && keep_text(arena, &d->file);
     ok = ok && keep_array(arena, d->wheels, d->n_wheel, sizeof *d->wheels, &wheels);
@@ -338,6 +373,17 @@ static bool keep_network(usi_arena *arena, us_network_def *d) {
     ok = ok && keep_array(arena, d->sensors, d->n_sensor, sizeof *d->sensors, &sensors);
     ok = ok && keep_array(arena, d->topics, d->n_topic, sizeof *d->topics, &topics);
     ok = ok && keep_array(arena, d->sources, d->n_source, sizeof *d->sources, &sources);
+    ok = ok && keep_array(arena, d->endpoints, d->n_endpoint, sizeof *d->endpoints, &endpoints);
+    ok = ok && keep_array(arena, d->commands, d->n_command, sizeof *d->commands, &commands);
+    ok = ok && keep_array(arena, d->bindings, d->n_binding, sizeof *d->bindings, &bindings);
+    for (int32_t i = 0; i < d->n_endpoint && ok; i++) {
+        us_endpoint_def *e = (us_endpoint_def *)endpoints + i;
+        ok = keep_text(arena, &e->topic) && keep_text(arena, &e->type);
+    }
+    for (int32_t i = 0; i < d->n_command && ok; i++)
+        ok = keep_text(arena, &((us_interface_command *)commands + i)->action);
+    for (int32_t i = 0; i < d->n_binding && ok; i++)
+        ok = keep_binding(arena, (us_binding *)bindings + i);
     for (int32_t i = 0; i < d->n_source && ok; i++) {
         us_command_source *c = (us_command_source *)sources + i;
         ok = keep_text(arena, &c->name) && keep_text(arena, &c->topic);
@@ -359,6 +405,9 @@ static bool keep_network(usi_arena *arena, us_network_def *d) {
     d->sensors = sensors;
     d->topics = topics;
     d->sources = sources;
+    d->endpoints = endpoints;
+    d->commands = commands;
+    d->bindings = bindings;
     d->faults = faults;
     d->uplink.outages = up;
     d->downlink.outages = down;
@@ -381,6 +430,8 @@ us_status usi_network_put(us_spec *spec, const us_network_def *def) {
     int32_t i = 0;
     while (i < spec->n_network && spec->network[i].group != copy.group)
         i++;
+    us_interface_keep(copy.interface_);
+    if (i < spec->n_network) us_interface_release(spec->network[i].interface_);
     spec->network[i] = copy;
     if (i == spec->n_network) spec->n_network++;
     return US_OK;

@@ -91,6 +91,14 @@ double usi_publication_rate(const us_network_def *d, const char *name) {
     return table[usi_find_source(d, name)].source.rate;
 }
 
+void usi_endpoint_topic(const us_network_def *d, const char *name, char out[USI_TOPIC_NAME]) {
+    if (strncmp(name, "dds:", 4) == 0) {
+        snprintf(out, USI_TOPIC_NAME, "%s", name);
+    } else {
+        full_name(d->namespace_, name, out, USI_TOPIC_NAME);
+    }
+}
+
 void usi_publication_topic(const us_network_def *d, const us_publication_def *t, char out[USI_TOPIC_NAME]) {
     full_name(d->namespace_, t->name, out, USI_TOPIC_NAME);
 }

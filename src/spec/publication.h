@@ -60,9 +60,12 @@ typedef enum usi_command_topic {
 enum { USI_COMMAND_ASK = USI_COMMAND_ASK_MOTORS, USI_SERVICE_COUNT = USI_COMMAND_COUNT - USI_COMMAND_ASK };
 
 enum {
-    USI_SENSOR_LIMIT = 32,  // sensors of a robot beside those that it has anyway
-    USI_TOPIC_LIMIT = 128,  // topics that are written for a robot
-    USI_TOPIC_NAME = 300,   // bytes of a topic's full name
+    USI_SENSOR_LIMIT = 32,    // sensors of a robot beside those that it has anyway
+    USI_TOPIC_LIMIT = 128,    // topics that are written for a robot
+    USI_TOPIC_NAME = 300,     // bytes of a topic's full name
+    USI_ENDPOINT_LIMIT = 64,  // topics of an interface
+    USI_INTERFACE_COMMAND_LIMIT = 64,
+    USI_BINDING_LIMIT = 1024,
 };
 
 // The name of a command's topic, below the namespace.
@@ -83,6 +86,8 @@ const us_sensor_def *usi_find_sensor_def(const us_network_def *d, const char *na
 bool usi_has_own_frame(const us_sensor_def *sensor);
 // Hz at which a source is published by default. `name` is one that usi_find_source knows.
 double usi_publication_rate(const us_network_def *d, const char *name);
+// "/k10/odom" of "odom"; what begins with "/" or "dds:" stays.
+void usi_endpoint_topic(const us_network_def *d, const char *name, char out[USI_TOPIC_NAME]);
 // The full name of a topic whose name is filled in: "/k10/odom".
 void usi_publication_topic(const us_network_def *d, const us_publication_def *t, char out[USI_TOPIC_NAME]);
 

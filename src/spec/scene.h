@@ -186,6 +186,7 @@ us_status usi_scene_clock_rate(usi_reader *r, const xmlNode *world, double *out)
 us_status usi_scene_sensors(usi_reader *r, const usi_scene_group *group, us_network_def *d);
 us_status usi_scene_topics(usi_reader *r, const xmlNode *network, us_network_def *d);
 // Who commands it: <source> inside <network>.
+us_status usi_scene_interface(usi_reader *r, const xmlNode *network, us_network_def *d);
 us_status usi_scene_command_sources(usi_reader *r, const xmlNode *network, us_network_def *d);
 us_status usi_scene_rate(usi_reader *r, const xmlNode *node, const char *name, double *out);
 

@@ -144,6 +144,7 @@ static us_status read_network(usi_reader *r, const usi_scene_group *group, us_ne
     if (!status) status = read_names(r, group, node, d);
     if (!status) status = usi_scene_topics(r, node, d);
     if (!status) status = usi_scene_command_sources(r, node, d);
+    if (!status) status = usi_scene_interface(r, node, d);
     if (!status) status = read_link(r, node, "uplink", &d->uplink);
     if (!status) status = read_link(r, node, "downlink", &d->downlink);
     if (!status) status = read_timing(r, node, &d->timing);
@@ -532,5 +533,7 @@ us_status usi_scene_network(usi_reader *r, const usi_scene_group *group) {
     if (!status) status = read_faults(r, group, &d);
     if (!status) status = name_after_robot(r, group, &d);
     if (!status) status = check_others(r, group, &d);
-    return status ? status : set_network(r, group, &d);
+    if (!status) status = set_network(r, group, &d);
+    us_interface_release(d.interface_);  // the spec has its own hold
+    return status;
 }

@@ -127,6 +127,8 @@ us_status us_spec_create(const us_allocator *allocator, us_spec **out_spec) {
 void us_spec_destroy(us_spec *spec) {
     if (!spec) return;
     us_allocator a = spec->texts.allocator;
+    for (int32_t i = 0; i < spec->n_network; i++)
+        us_interface_release(spec->network[i].interface_);
 #define FREE_LIST(type, list) \
     usi_release(&a, spec->list, (size_t)spec->cap_##list * sizeof(type), _Alignof(max_align_t));
     USI_SPEC_LISTS(FREE_LIST)

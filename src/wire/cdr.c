@@ -157,10 +157,22 @@ bool usi_cdr_skip_element(usi_cdr *r, const usi_message_field *f) {
     if (f->kind < USI_KIND_STRING) return usi_cdr_skip_numbers(r, (usi_kind)f->kind, 1);
     if (f->kind == USI_KIND_STRING) return usi_cdr_string(r, f, &text, &length);
     usi_cdr_enter(r);
-    for (int32_t i = 0; i < f->type->n_field; i++) {
-        if (!usi_cdr_skip_field(r, &f->type->fields[i])) return false;
-    }
+    if (!usi_cdr_skip_message(r, f->type)) return false;
     usi_cdr_leave(r);
+    return true;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): types nest at most USI_MESSAGE_DEPTH deep
+bool usi_cdr_skip_message(usi_cdr *r, const us_message_type *type) {
+    int32_t choice = -1;
+    if (type->is_union) {
+        usi_cdr_at(r, &type->fields[0], -1);
+        return usi_cdr_choose(r, type, &choice) &&
+               (choice < 0 || usi_cdr_skip_field(r, &type->fields[choice]));
+    }
+    for (int32_t i = 0; i < type->n_field; i++) {
+        if (!usi_cdr_skip_field(r, &type->fields[i])) return false;
+    }
     return true;
 }
 
@@ -253,9 +265,9 @@ static bool decode_message(decoder *d, const us_message_type *type, uint8_t *to)
 
 us_status us_message_decode(const us_message_type *type, const void *bytes, size_t length, void *memory,
                             size_t cap, const void **out_message, us_error *err) {
-    if (!type || !bytes || !memory || !out_message || (uintptr_t)memory % 16 != 0) {
+    if (!type || !bytes || !memory || !out_message || (uintptr_t)memory % 16 != 0 || type->size == 0) {
         return us_error_set(err, US_ERR_ARG, NULL,
-                            "give a type, bytes and memory that starts at a multiple of 16",
+                            "give a type with a struct, bytes and memory that starts at a multiple of 16",
                             "nothing to decode, or nowhere to decode to");
     }
     decoder d = {.memory = memory, .cap = cap};
@@ -343,7 +355,7 @@ static us_status encode_message(cdr_encoder *e, const us_message_type *type, con
 us_status us_message_encode(const us_message_type *type, const void *message, void *buf, size_t cap,
                             size_t *out_length) {
     static const uint8_t header[HEADER] = {0, 1, 0, 0};
-    if (!type || !message || !out_length) return US_ERR_ARG;
+    if (!type || !message || !out_length || type->size == 0) return US_ERR_ARG;
     bool has_room = buf && cap >= HEADER;
     cdr_encoder e = {.buf = has_room ? (uint8_t *)buf + HEADER : NULL, .cap = has_room ? cap - HEADER : 0};
     if (has_room) memcpy(buf, header, HEADER);

@@ -16,6 +16,7 @@ typedef struct usi_cdr {
     int64_t item[USI_MESSAGE_DEPTH];
     int32_t depth;
     const char *wrong;  // what stopped it; NULL while all is well
+    int64_t choice;     // the discriminant of the union that was begun last
 } usi_cdr;
 
 // Checks the header. US_ERR_SYNTAX when it is no plain CDR.
@@ -30,9 +31,15 @@ bool usi_cdr_string(usi_cdr *r, const usi_message_field *f, const char **out_tex
                     uint32_t *out_length);  // in place, without its 0; may be empty
 bool usi_cdr_end(usi_cdr *r);               // nothing but padding is left
 
+// One number of a kind: as a double, and as a whole number where it is one.
+bool usi_cdr_value(usi_cdr *r, usi_kind kind, double *out, int64_t *out_whole, bool *out_is_whole);
+// The discriminant of a union, and which member follows: -1 for none.
+bool usi_cdr_choose(usi_cdr *r, const us_message_type *type, int32_t *out_field);
+
 // Goes over one element, or over a whole member, without keeping it. Strings are checked.
 bool usi_cdr_skip_element(usi_cdr *r, const usi_message_field *f);
 bool usi_cdr_skip_field(usi_cdr *r, const usi_message_field *f);
+bool usi_cdr_skip_message(usi_cdr *r, const us_message_type *type);
 
 // What is wrong and in which member, as an error.
 us_status usi_cdr_error(const usi_cdr *r, us_error *err);

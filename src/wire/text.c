@@ -1,4 +1,4 @@
-// Messages as text, and single numbers out of them, straight from the bytes.
+// Messages as text, and all numbers in them, straight from the bytes.
 //
 // The text is YAML, laid out as `ros2 topic echo` does it: a line per value, nested messages indented by two,
 // elements of an array as lines that begin with "- " below the name, "[]" for an empty one:
@@ -150,39 +150,6 @@ static void put_number(writer *w, usi_kind kind, number_bytes v) {
         break;
     }
     put_text(w, text);
-}
-
-static double number_value(usi_kind kind, number_bytes v) {
-    switch (kind) {
-    case USI_KIND_BOOL:
-        return v.b ? 1 : 0;
-    case USI_KIND_BYTE:
-    case USI_KIND_UINT8:
-        return v.u8;
-    case USI_KIND_INT8:
-        return v.i8;
-    case USI_KIND_INT16:
-        return v.i16;
-    case USI_KIND_UINT16:
-        return v.u16;
-    case USI_KIND_INT32:
-        return v.i32;
-    case USI_KIND_UINT32:
-        return v.u32;
-    case USI_KIND_INT64:
-        return (double)v.i64;
-    case USI_KIND_UINT64:
-        return (double)v.u64;
-    case USI_KIND_FLOAT32:
-        return (double)v.f32;
-    case USI_KIND_FLOAT64:
-        return v.f64;
-    case USI_KIND_STRING:
-    case USI_KIND_MESSAGE:
-    case USI_KIND_COUNT:
-        break;
-    }
-    return NAN;
 }
 
 // ---- strings ----
@@ -348,11 +315,27 @@ static bool print_field(printer *p, const usi_message_field *f, int32_t indent) 
     return true;
 }
 
+// The discriminant, and the member that it means.
+// NOLINTNEXTLINE(misc-no-recursion): types nest at most USI_MESSAGE_DEPTH deep
+static bool print_union(printer *p, const us_message_type *type, int32_t indent, bool is_item) {
+    char text[64];
+    int32_t choice = -1;
+    if (!usi_cdr_choose(&p->r, type, &choice)) return false;
+    if (!is_item) put_indent(&p->w, indent);
+    snprintf(text, sizeof text, "%s: %lld\n", type->fields[0].name, (long long)p->r.choice);
+    put_text(&p->w, text);
+    if (choice < 0) return true;
+    usi_cdr_at(&p->r, &type->fields[choice], -1);
+    put_indent(&p->w, indent);
+    return print_field(p, &type->fields[choice], indent);
+}
+
 // `is_item`: the first line begins behind a "- ".
 // NOLINTNEXTLINE(misc-no-recursion): types nest at most USI_MESSAGE_DEPTH deep
 static bool print_message(printer *p, const us_message_type *type, int32_t indent, bool is_item) {
     for (int32_t i = 0; i < type->n_field; i++) {
         usi_cdr_at(&p->r, &type->fields[i], -1);
+        if (type->is_union) return print_union(p, type, indent, is_item);
         if (type->is_empty) {
             put_text(&p->w, "{}\n");
             return usi_cdr_skip_field(&p->r, &type->fields[i]);
@@ -383,66 +366,6 @@ us_status us_message_print(const us_message_type *type, const void *bytes, size_
     return US_OK;
 }
 
-// ---- single numbers ----
-
-// The index in "[12]" at *at, which is moved behind it; -1 when there is none.
-static int64_t read_index(const char **at) {
-    if (**at != '[') return -1;
-    char *end = NULL;
-    if ((*at)[1] < '0' || (*at)[1] > '9') return -1;
-    long long i = strtoll(*at + 1, &end, 10);
-    if (*end != ']' || i > UINT32_MAX) return -1;
-    *at = end + 1;
-    return i;
-}
-
-// Moves the reader to the element that `path` names inside member f. False when there is none.
-static bool go_to_item(usi_cdr *r, const usi_message_field *f, const char **path) {
-    if (f->shape == USI_SHAPE_ONE) return **path != '[';
-    uint32_t n = f->count;
-    if (f->shape == USI_SHAPE_SEQUENCE && !usi_cdr_count(r, f, &n)) return false;
-    int64_t item = read_index(path);
-    if (item < 0 || item >= n) return false;
-    if (f->kind < USI_KIND_STRING) return usi_cdr_skip_numbers(r, (usi_kind)f->kind, (size_t)item);
-    for (int64_t i = 0; i < item; i++) {
-        usi_cdr_at(r, f, i);
-        if (!usi_cdr_skip_element(r, f)) return false;
-    }
-    return true;
-}
-
-double us_message_get_number(const us_message_type *type, const void *bytes, size_t length,
-                             const char *path) {
-    usi_cdr r;
-    if (!type || !bytes || !path || usi_cdr_open(&r, type, bytes, length, NULL)) return NAN;
-    for (;;) {
-        // The member of this name; those before it are gone over.
-        size_t n = strcspn(path, ".[");
-        const usi_message_field *f = NULL;
-        for (int32_t i = 0; i < type->n_field && !f; i++) {
-            const usi_message_field *g = &type->fields[i];
-            if (strlen(g->name) == n && memcmp(g->name, path, n) == 0)
-                f = g;
-            else if (!usi_cdr_skip_field(&r, g))
-                return NAN;
-        }
-        if (!f) return NAN;
-        path += n;
-        usi_cdr_at(&r, f, -1);
-        if (!go_to_item(&r, f, &path)) return NAN;
-        if (f->kind != USI_KIND_MESSAGE) {
-            number_bytes v = {0};
-            if (*path || f->kind == USI_KIND_STRING || !usi_cdr_numbers(&r, (usi_kind)f->kind, 1, &v))
-                return NAN;
-            return number_value((usi_kind)f->kind, v);
-        }
-        if (*path != '.') return NAN;
-        path++;
-        type = f->type;
-        usi_cdr_enter(&r);
-    }
-}
-
 // ---- all numbers ----
 
 typedef struct number_walk {
@@ -462,14 +385,19 @@ static bool walk_element(number_walk *w, const usi_message_field *f, size_t n_pa
         return is_good;
     }
     if (f->kind == USI_KIND_STRING) return usi_cdr_skip_element(&w->r, f);
-    number_bytes v = {0};
-    if (!usi_cdr_numbers(&w->r, (usi_kind)f->kind, 1, &v)) return false;
-    return w->visit(w->context, w->path, number_value((usi_kind)f->kind, v));
+    double number = 0;
+    int64_t whole = 0;
+    bool is_whole = false;
+    if (!usi_cdr_value(&w->r, (usi_kind)f->kind, &number, &whole, &is_whole)) return false;
+    return w->visit(w->context, w->path, number);
 }
 
 static bool walk_message(number_walk *w, const us_message_type *type, size_t n_path) {
+    int32_t choice = -1;
+    if (type->is_union && !usi_cdr_choose(&w->r, type, &choice)) return false;
     for (int32_t i = 0; i < type->n_field; i++) {
         const usi_message_field *f = &type->fields[i];
+        if (type->is_union && i != choice) continue;
         usi_cdr_at(&w->r, f, -1);
         uint32_t n = f->count;
         if (f->shape == USI_SHAPE_SEQUENCE && !usi_cdr_count(&w->r, f, &n)) return false;

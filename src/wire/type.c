@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "understudy/interface.h"
+
 int32_t us_message_n_type(void) { return usi_message_n_type; }
 
 const us_message_type *us_message_get_type(int32_t i) {
@@ -12,7 +14,7 @@ const us_message_type *us_message_get_type(int32_t i) {
 
 // "geometry_msgs::msg::dds_::Twist_" as "geometry_msgs/msg/Twist", and halves of services, which stand in
 // srv. False when it has another form or is too long to be one of ours.
-static bool make_ros_name(const char *dds_name, char *out, size_t cap) {
+bool usi_ros_type_name(const char *dds_name, char *out, size_t cap) {
     const char *middle = strstr(dds_name, "::msg::dds_::");
     if (!middle) middle = strstr(dds_name, "::srv::dds_::");
     if (!middle) return false;
@@ -28,7 +30,7 @@ const us_message_type *us_message_find(const char *name) {
     char ros_name[256];
     if (!name) return NULL;
     if (strchr(name, ':')) {
-        if (!make_ros_name(name, ros_name, sizeof ros_name)) return NULL;
+        if (!usi_ros_type_name(name, ros_name, sizeof ros_name)) return NULL;
         name = ros_name;
     }
     // The table is sorted by name.
@@ -50,3 +52,4 @@ const char *us_message_dds_name(const us_message_type *type) { return type ? typ
 const char *us_message_hash(const us_message_type *type) { return type ? type->hash : ""; }
 const char *us_message_schema(const us_message_type *type) { return type ? type->schema : ""; }
 size_t us_message_size(const us_message_type *type) { return type ? type->size : 0; }
+bool us_message_has_key(const us_message_type *type) { return type && type->has_key; }

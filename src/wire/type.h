@@ -1,5 +1,6 @@
 // What a message is made of: constant tables that tools/idl_types.c makes from idl/*.idl when the library is
-// built.
+// built, or that a reader makes from files of the user's when they are loaded (wire/interface_types.h). Those
+// of the user have no struct in C: their offsets and sizes are 0.
 //
 // One row per member, in the order of the wire. The reader, the writer and the printer are loops over these
 // rows; nothing else in the library knows what a Twist looks like in bytes. Types contain only types that
@@ -49,7 +50,14 @@ typedef struct usi_message_field {
     uint32_t least;               // bytes that one element takes on the wire at least
     uint8_t kind;                 // usi_kind
     uint8_t shape;                // usi_shape
+    bool is_key;                  // of its message; of a nested one with keys: those
 } usi_message_field;
+
+// A value of a union's discriminant, and the member that it means.
+typedef struct usi_union_label {
+    int64_t value;
+    int32_t field;
+} usi_union_label;
 
 struct us_message_type {
     const char *name;      // "geometry_msgs/msg/Twist"
@@ -62,11 +70,20 @@ struct us_message_type {
     uint32_t least;        // bytes on the wire at least
     bool is_empty;         // its only member is the byte that stands for none
     const void *descriptor;
+    // Of the user's types.
+    bool has_key;   // some of its members are keys
+    bool is_inner;  // an array or sequence inside another, as a message of one member without a name
+    bool is_union;  // its first member is the discriminant; of the others one follows
+    const usi_union_label *labels;
+    int32_t n_label, other;  // the member that all other values mean; -1: none
 };
 
 // Sorted by name.
 extern const us_message_type usi_message_types[];
 extern const int32_t usi_message_n_type;
+
+// "geometry_msgs::msg::dds_::Twist_" as "geometry_msgs/msg/Twist"; false for names of another form.
+bool usi_ros_type_name(const char *dds_name, char *out, size_t cap);
 
 // A sequence as the IDL compiler lays it out, whatever its elements are.
 typedef struct usi_sequence {

@@ -23,7 +23,8 @@ function check_room(from, to) {
     if (from == "raster") from = "terrain"
     if (to == "query") to = "sim"
     if (from == "query") from = "sim"
-    if (to == "messages") to = "wire"
+    if (to == "messages" || to == "interface") to = "wire"
+    if (from == "interface") from = "wire"
     if (to == "pace") to = "base"
     if (from == "pace") from = "base"
     # All of the library in one header.

@@ -1,0 +1,238 @@
+// Robots with interfaces of their own, driven by a client that has nothing but the IDL: NASA's RAPID and a
+// low-level interface of torques and gains. A real `understudy run` on one side, a bus with types from the
+// files on the other.
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net_peer.h"
+#include "understudy/interface.h"
+
+enum { CAP = 65536 };
+
+// A topic that the client hears: the newest sample is kept.
+typedef struct ear {
+    us_reader *reader;
+    const us_message_type *type;
+    uint8_t bytes[CAP];
+    size_t length;
+} ear;
+
+static net_peer *peer;
+static us_interface *types;
+
+static us_interface *load(const char *const *files, int32_t n) {
+    us_interface_def def = us_interface_def_default();
+    us_interface *interface_ = NULL;
+    us_error err = {0};
+    def.n_file = n;
+    def.files = files;
+    if (us_interface_load(&def, &interface_, &err))
+        fail_msg("%s:%d: %s (%s)", err.file, (int)err.line, err.message, err.remedy);
+    return interface_;
+}
+
+static us_topic_def topic_of(const char *topic, const char *type, us_qos qos) {
+    us_topic_def def = {topic, us_interface_find(types, type), qos, -1};
+    assert_non_null(def.type);
+    return def;
+}
+
+static ear *listen_to(const char *topic, const char *type, us_qos qos) {
+    ear *e = calloc(1, sizeof *e);
+    us_error err = {0};
+    const us_topic_def def = topic_of(topic, type, qos);
+    assert_non_null(e);
+    e->type = def.type;
+    if (us_bus_add_reader(net_bus(peer), &def, NULL, NULL, &e->reader, &err)) fail_msg("%s", err.message);
+    return e;
+}
+
+static us_writer *speak_on(const char *topic, const char *type, us_qos qos) {
+    us_writer *writer = NULL;
+    us_error err = {0};
+    const us_topic_def def = topic_of(topic, type, qos);
+    if (us_bus_add_writer(net_bus(peer), &def, &writer, &err)) fail_msg("%s", err.message);
+    return writer;
+}
+
+// Takes one sample more, if there is one.
+static bool hear(ear *e) {
+    uint8_t bytes[CAP];
+    size_t n = 0;
+    if (us_reader_take(e->reader, bytes, sizeof bytes, &n, NULL) || n == 0) return false;
+    memcpy(e->bytes, bytes, n);
+    e->length = n;
+    return true;
+}
+
+static double number(const ear *e, const char *member) {
+    return e->length ? us_message_get_number(e->type, e->bytes, e->length, member) : NAN;
+}
+
+static const char *text(const ear *e, const char *member) {
+    static char found[300];
+    if (!e->length || us_message_get_text(e->type, e->bytes, e->length, member, found, sizeof found))
+        return "";
+    return found;
+}
+
+static void say(us_writer *writer, const char *type, const us_member_value *values, int32_t n) {
+    uint8_t bytes[CAP];
+    size_t length = 0;
+    us_error err = {0};
+    if (us_message_compose(us_interface_find(types, type), values, n, bytes, sizeof bytes, &length, &err))
+        fail_msg("%s (%s)", err.message, err.remedy);
+    assert_int_equal(us_writer_write(writer, bytes, length, 0), US_OK);
+}
+
+// ---------------------------------------------------------------- RAPID
+
+static const us_qos reliable = {.is_reliable = true, .depth = 20},
+                    latched = {.is_reliable = true, .is_transient_local = true, .depth = 1};
+
+// NASA's own files where they are; else ours, which have the same types.
+static void load_rapid(void) {
+    static const char *const names[] = {"Command",        "Ack",         "AccessControlState",
+                                        "PositionSample", "JointSample", "FrameStoreConfig"};
+    static char paths[6][512];
+    const char *files[6], *root = getenv("US_SHARED");
+    for (int i = 0; i < 6; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s/data/network/rapid_idl/rapidDds/%s.idl",
+                 root ? root : US_SOURCE_DIR "/../shared", names[i]);
+        files[i] = paths[i];
+    }
+    FILE *f = fopen(paths[0], "r");
+    if (f) {
+        fclose(f);
+        types = load(files, 6);
+        return;
+    }
+    print_message("NASA's files are skipped: there is no %s\n", paths[0]);
+    files[0] = US_SOURCE_DIR "/scenes/interfaces/rapid.idl";
+    types = load(files, 1);
+}
+
+static void command(us_writer *writer, const char *id, const char *name, double x, double y) {
+    const us_member_value values[] = {{"hdr.srcName", 0, "operator"},
+                                      {"hdr.assetName", 0, "k10"},
+                                      {"cmdName", 0, name},
+                                      {"cmdId", 0, id},
+                                      {"subsysName", 0, "Mobility"},
+                                      {"arguments[0].s", 0, "k10/odom"},
+                                      {"arguments[1].vec3d[0]", x, NULL},
+                                      {"arguments[1].vec3d[1]", y, NULL}};
+    say(writer, "rapid::Command", values, 8);
+}
+
+static bool is_acknowledged(ear *ack, const char *id) {
+    while (hear(ack)) {
+        if (strcmp(text(ack, "cmdId"), id) == 0) return true;
+    }
+    return false;
+}
+
+static void a_client_of_rapid_drives_the_rover(void **state) {
+    (void)state;
+    peer = net_open("cyclone");
+    load_rapid();
+    ear *ack = listen_to("dds:rapid_ack", "rapid::Ack", reliable);
+    ear *position = listen_to("dds:rapid_position_sample", "rapid::PositionSample", reliable);
+    ear *joints = listen_to("dds:rapid_joint_sample", "rapid::JointSample", reliable);
+    ear *access = listen_to("dds:rapid_accesscontrol_state", "rapid::AccessControlState", reliable);
+    us_writer *writer = speak_on("dds:rapid_command", "rapid::Command", reliable);
+    net_run("%s/scenes/rapid.xml --headless --quiet", US_SOURCE_DIR);
+    NET_WAIT(us_writer_n_match(writer) == 1 && us_reader_n_match(ack->reader) == 1);
+    NET_WAIT(hear(position) && hear(joints) && hear(access));
+    assert_string_equal(text(position, "hdr.assetName"), "k10");
+    // A matrix of a rotation about z, at rest.
+    assert_true(fabs(number(position, "pose.rot[8]") - 1) < 1e-6 &&
+                fabs(number(position, "pose.rot[0]") - 1) < 1e-3);
+    // The eight joints of K10's motor group, and not one more.
+    assert_true(isfinite(number(joints, "anglePos[7]")) && isnan(number(joints, "anglePos[8]")));
+    // Who comes late gets the frames.
+    ear *frames = listen_to("dds:rapid_framestore_config", "rapid::FrameStoreConfig", latched);
+    NET_WAIT(hear(frames));
+    assert_true(strstr(text(frames, "frames[0].name"), "k10/") != NULL);
+
+    command(writer, "operator-1", "simpleMove", 3, 0);
+    NET_WAIT(is_acknowledged(ack, "operator-1"));
+    assert_true(number(ack, "status") == 1 && number(ack, "completedStatus") == 0);
+    NET_WAIT(hear(position) && number(position, "pose.xyz[0]") > 0.3);
+    NET_WAIT(hear(joints) && number(joints, "angleVel[0]") > 0.5);
+    command(writer, "operator-2", "stopAllMotion", 0, 0);
+    NET_WAIT(is_acknowledged(ack, "operator-2"));
+    NET_WAIT(hear(joints) && fabs(number(joints, "angleVel[0]")) < 0.02);
+    assert_true(number(position, "pose.xyz[0]") < 3);
+    // Nobody knows this one, and is told.
+    command(writer, "operator-3", "jump", 0, 0);
+    NET_WAIT(is_acknowledged(ack, "operator-3"));
+    assert_true(number(ack, "status") == 3 && number(ack, "completedStatus") == 3);
+    assert_true(text(ack, "message")[0] != 0);
+    assert_int_equal(net_end(SIGINT), 0);
+    net_close(peer);
+    free(ack);
+    free(position);
+    free(joints);
+    free(access);
+    free(frames);
+    us_interface_release(types);
+}
+
+// ---------------------------------------------------------------- low level
+
+static void hold(us_writer *writer, double goal) {
+    us_member_value values[6 * 4];
+    char names[24][32];
+    for (int i = 0; i < 24; i++) {
+        static const char *const members[] = {"mode", "q", "kp", "kd"};
+        const double numbers[] = {1, goal, i / 4 < 3 ? 4000 : 800, i / 4 < 3 ? 400 : 60};
+        snprintf(names[i], sizeof names[i], "motor[%d].%s", i / 4, members[i % 4]);
+        values[i] = (us_member_value){names[i], numbers[i % 4], NULL};
+    }
+    say(writer, "low_level::Command", values, 24);
+}
+
+static bool is_at(ear *lowstate, us_writer *writer, double goal) {
+    hold(writer, goal);
+    hear(lowstate);
+    // Gravity bends joints 2 and 3 by some hundredths of a radian at these gains.
+    for (int i = 0; i < 6; i++) {
+        char member[32];
+        snprintf(member, sizeof member, "motor[%d].q", i);
+        if (!(fabs(number(lowstate, member) - goal) < 0.15)) return false;
+    }
+    return true;
+}
+
+static void a_low_level_client_holds_the_arm_by_gains_of_its_own(void **state) {
+    (void)state;
+    const char *const file = US_SOURCE_DIR "/scenes/interfaces/low_level.idl";
+    const us_qos newest = {.is_reliable = false, .depth = 1};
+    peer = net_open("cyclone");
+    types = load(&file, 1);
+    ear *lowstate = listen_to("/arm/lowstate", "low_level::State", newest);
+    us_writer *writer = speak_on("/arm/lowcmd", "low_level::Command", newest);
+    net_run("%s/scenes/low-level.xml --headless --quiet", US_SOURCE_DIR);
+    NET_WAIT(us_writer_n_match(writer) == 1 && hear(lowstate));
+    NET_WAIT(is_at(lowstate, writer, 0.3));
+    NET_WAIT(is_at(lowstate, writer, -0.2));
+    // At rest on a fixed base the accelerometer has the weight, and the base's rotation is none.
+    assert_true(fabs(number(lowstate, "imu.accelerometer[2]") - 9.81) < 0.05);
+    assert_true(fabs(number(lowstate, "imu.quaternion[0]") - 1) < 1e-6);
+    assert_true(number(lowstate, "motor[11].q") == 0);
+    assert_int_equal(net_end(SIGINT), 0);
+    net_close(peer);
+    free(lowstate);
+    us_interface_release(types);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_client_of_rapid_drives_the_rover),
+        cmocka_unit_test(a_low_level_client_holds_the_arm_by_gains_of_its_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, net_teardown);
+}

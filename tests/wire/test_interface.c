@@ -1,0 +1,252 @@
+// Types read from files: the same as those that are built in, members by name, unions, keys.
+#include <dirent.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "understudy/interface.h"
+#include "understudy/messages.h"
+#include "wire/member.h"
+
+static us_interface *load(const char *path) {
+    us_interface_def def = us_interface_def_default();
+    us_interface *interface_ = NULL;
+    us_error err = {0};
+    def.n_file = 1;
+    def.files = &path;
+    if (us_interface_load(&def, &interface_, &err))
+        fail_msg("%s:%d: %s (%s)", err.file, (int)err.line, err.message, err.remedy);
+    return interface_;
+}
+
+static us_interface *load_text(const char *text) {
+    FILE *f = fopen("test.idl", "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    return load("test.idl");
+}
+
+static const char *shared(void) {
+    const char *root = getenv("US_SHARED");
+    return root ? root : US_SOURCE_DIR "/../shared";
+}
+
+// ---------------------------------------------------------------- as others have them
+
+static bool is_same_type(const us_message_type *a, const us_message_type *b) {
+    bool same = a->n_field == b->n_field && a->least == b->least && strcmp(a->dds_name, b->dds_name) == 0;
+    for (int32_t i = 0; i < a->n_field && same; i++) {
+        const usi_message_field *f = &a->fields[i], *g = &b->fields[i];
+        same = strcmp(f->name, g->name) == 0 && f->kind == g->kind && f->shape == g->shape &&
+               f->count == g->count && f->bound == g->bound && f->least == g->least &&
+               (f->kind != USI_KIND_MESSAGE || is_same_type(f->type, g->type));
+    }
+    return same;
+}
+
+static void messages_of_ros_are_read_as_they_are_built_in(void **state) {
+    (void)state;
+    int n = 0;
+    for (int32_t i = 0; i < us_message_n_type(); i++) {
+        const us_message_type *type = us_message_get_type(i);
+        char path[512];
+        snprintf(path, sizeof path, "%s/data/network/ros2_msgs/%s.msg", shared(), type->name);
+        FILE *f = fopen(path, "r");
+        if (!f) continue;
+        fclose(f);
+        us_interface *interface_ = load(path);
+        const us_message_type *read = us_interface_find(interface_, type->name);
+        assert_non_null(read);
+        if (!is_same_type(read, type)) fail_msg("%s differs", type->name);
+        n++;
+        us_interface_release(interface_);
+    }
+    if (n == 0) {
+        print_message("skipped: there is no %s/data/network/ros2_msgs\n", shared());
+        skip();
+    }
+    assert_true(n > 20);
+}
+
+static void every_file_of_rapid_is_read(void **state) {
+    (void)state;
+    static const char *const directories[] = {"rapidDds", "rapidExtDds", "rapidExtArcDds", "astrobee"};
+    int n = 0;
+    for (int i = 0; i < 4; i++) {
+        char path[512], base[512], file[1024];
+        snprintf(path, sizeof path, "%s/data/network/rapid_idl/%s", shared(), directories[i]);
+        snprintf(base, sizeof base, "%s/data/network/rapid_idl/rapidDds/Message.idl", shared());
+        DIR *dir = opendir(path);
+        for (struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
+            if (!strstr(e->d_name, ".idl")) continue;
+            snprintf(file, sizeof file, "%s/%s", path, e->d_name);
+            // What a directory's files include may stand in that of the base.
+            const char *files[] = {base, file};
+            us_interface_def def = us_interface_def_default();
+            us_interface *interface_ = NULL;
+            us_error err = {0};
+            def.n_file = 2;
+            def.files = files;
+            if (us_interface_load(&def, &interface_, &err))
+                fail_msg("%s:%d: %s (%s)", err.file, (int)err.line, err.message, err.remedy);
+            us_interface_release(interface_);
+            n++;
+        }
+        if (dir) closedir(dir);
+    }
+    if (n == 0) {
+        print_message("skipped: there is no %s/data/network/rapid_idl\n", shared());
+        skip();
+    }
+    assert_true(n > 100);
+}
+
+static void the_profile_has_the_types_of_rapid(void **state) {
+    (void)state;
+    static const char *const names[] = {
+        "Command",        "Ack",         "AccessControlState", "PositionConfig",
+        "PositionSample", "JointConfig", "JointSample",        "FrameStoreConfig"};
+    us_interface *own = load(US_SOURCE_DIR "/scenes/interfaces/rapid.idl");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[512], name[64];
+        snprintf(path, sizeof path, "%s/data/network/rapid_idl/rapidDds/%s.idl", shared(), names[i]);
+        snprintf(name, sizeof name, "rapid::%s", names[i]);
+        const us_message_type *type = us_interface_find(own, name);
+        assert_non_null(type);
+        assert_true(us_message_has_key(type));
+        FILE *f = fopen(path, "r");
+        if (!f) {
+            print_message("skipped: there is no %s\n", path);
+            us_interface_release(own);
+            skip();
+        }
+        fclose(f);
+        us_interface *theirs = load(path);
+        if (!is_same_type(type, us_interface_find(theirs, name))) fail_msg("%s differs", name);
+        us_interface_release(theirs);
+    }
+    us_interface_release(own);
+}
+
+// ---------------------------------------------------------------- members
+
+static void composed_bytes_are_those_of_the_encoder(void **state) {
+    (void)state;
+    const us_message_type *type = us_message_find("nav_msgs/msg/Odometry");
+    us_msg_odometry m = {.header = {{12, 34}, (char *)(uintptr_t) "odom"},
+                         .child_frame_id = (char *)(uintptr_t) "base"};
+    m.pose.pose.position.y = 1.5;
+    m.pose.covariance[7] = -2;
+    m.twist.twist.angular.z = 0.25;
+    const us_member_value values[] = {{"twist.twist.angular.z", 0.25, NULL}, {"header.stamp.sec", 12, NULL},
+                                      {"header.stamp.nanosec", 34, NULL},    {"header.frame_id", 0, "odom"},
+                                      {"child_frame_id", 0, "base"},         {"pose.covariance[7]", -2, NULL},
+                                      {"pose.pose.position.y", 1.5, NULL}};
+    uint8_t encoded[2048], composed[2048];
+    size_t n = 0, k = 0;
+    us_error err = {0};
+    assert_int_equal(us_message_encode(type, &m, encoded, sizeof encoded, &n), US_OK);
+    assert_int_equal(us_message_compose(type, values, 7, composed, sizeof composed, &k, &err), US_OK);
+    assert_int_equal(n, k);
+    assert_memory_equal(encoded, composed, n);
+    assert_true(us_message_get_number(type, composed, k, "pose.covariance[7]") == -2);
+    assert_true(isnan(us_message_get_number(type, composed, k, "pose.covariance[36]")));
+    assert_true(isnan(us_message_get_number(type, composed, k, "pose.covariance")));
+    char text[16];
+    assert_int_equal(us_message_get_text(type, composed, k, "child_frame_id", text, sizeof text), US_OK);
+    assert_string_equal(text, "base");
+    assert_int_equal(us_message_get_text(type, composed, k, "child_frame_id", text, 4), US_ERR_LIMIT);
+    assert_int_equal(us_message_compose(type, values, 7, composed, 40, &k, &err), US_ERR_LIMIT);
+    const us_member_value twice[] = {values[1], values[1]}, wrong = {"header.stamp", 1, NULL},
+                          absent = {"header.stamps", 1, NULL};
+    assert_int_equal(us_message_compose(type, twice, 2, composed, sizeof composed, &k, &err), US_ERR_NAME);
+    assert_int_equal(us_message_compose(type, &wrong, 1, composed, sizeof composed, &k, &err), US_ERR_VALUE);
+    assert_int_equal(us_message_compose(type, &absent, 1, composed, sizeof composed, &k, &err), US_ERR_NAME);
+    assert_non_null(strstr(err.remedy, "stamp"));
+}
+
+static void unions_and_arrays_of_arrays_keep_their_places(void **state) {
+    (void)state;
+    us_interface *i =
+        load_text("module a {\n"
+                  "enum E { ZERO, @value(7) SEVEN };\n"
+                  "union U switch (E) { case ZERO: long n; case SEVEN: double x[2]; default: string s; };\n"
+                  "typedef float Row[2];\n"
+                  "struct S { sequence<U> u; Row row[2]; sequence<Row> rows; octet end; };\n"
+                  "const long N = 3 << 2 | 1;\n};\n");
+    const us_message_type *type = us_interface_find(i, "a::S");
+    assert_non_null(type);
+    assert_true(us_interface_get_constant(i, "N") == 13 && us_interface_get_constant(i, "a::SEVEN") == 7);
+    assert_true(isnan(us_interface_get_constant(i, "EIGHT")));
+    const us_member_value values[] = {{"u[0].x[1]", 2.5, NULL}, {"u[1].n", -4, NULL},    {"u[2].s", 0, "hi"},
+                                      {"row[3]", 1, NULL},      {"rows[1][0]", 8, NULL}, {"end", 200, NULL}};
+    static const uint8_t expected[] = {0, 1, 0, 0, 3, 0, 0, 0, 7, 0, 0, 0, 0, 0,
+                                       0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 64};
+    uint8_t bytes[256];
+    char text[512];
+    size_t n = 0;
+    us_error err = {0};
+    assert_int_equal(us_message_compose(type, values, 6, bytes, sizeof bytes, &n, &err), US_OK);
+    // The first union: its discriminant, padding to 8, and its two numbers.
+    assert_memory_equal(bytes, expected, sizeof expected);
+    for (size_t k = 0; k < 6; k++) {
+        if (values[k].text) continue;
+        assert_true(us_message_get_number(type, bytes, n, values[k].member) == values[k].number);
+    }
+    assert_int_equal(us_message_get_text(type, bytes, n, "u[2].s", text, sizeof text), US_OK);
+    assert_string_equal(text, "hi");
+    assert_true(isnan(us_message_get_number(type, bytes, n, "u[0].n")));
+    assert_true(us_message_get_number(type, bytes, n, "u[0]._d") == 7);
+    assert_int_equal(us_message_print(type, bytes, n, 0, text, sizeof text, NULL, &err), US_OK);
+    assert_non_null(strstr(text, "s: hi"));
+    const us_member_value both[] = {{"u[0].n", 1, NULL}, {"u[0].s", 0, "x"}};
+    assert_int_equal(us_message_compose(type, both, 2, bytes, sizeof bytes, &n, &err), US_ERR_NAME);
+    us_interface_release(i);
+}
+
+// ---------------------------------------------------------------- keys
+
+static void a_key_is_the_same_from_a_sample_and_from_itself(void **state) {
+    (void)state;
+    us_interface *i = load_text("struct H { string<8> a; //@key\n long x; @key short b; };\n"
+                                "struct S { H h; //@key\n double y; long id; };\n"
+                                "#pragma keylist S id\n"
+                                "struct T { @key long n; };\n");
+    const us_message_type *type = us_interface_find(i, "S");
+    const us_member_value values[] = {
+        {"h.a", 0, "abc"}, {"h.x", 9, NULL}, {"h.b", 258, NULL}, {"id", 5, NULL}, {"y", 1, NULL}};
+    static const uint8_t key[] = {4, 0, 0, 0, 'a', 'b', 'c', 0, 2, 1, 0, 0, 5, 0, 0, 0};
+    static const uint8_t big[] = {0, 0, 0, 4, 'a', 'b', 'c', 0, 1, 2, 0, 0, 0, 0, 0, 5};
+    uint8_t bytes[128], found[64], alone[64] = {0, 1, 0, 0};
+    size_t n = 0;
+    us_error err = {0};
+    assert_int_equal(us_message_compose(type, values, 5, bytes, sizeof bytes, &n, &err), US_OK);
+    assert_int_equal(usi_key_read(type, bytes, n, false, true, found, sizeof found), sizeof key);
+    assert_memory_equal(found, key, sizeof key);
+    memcpy(alone + 4, key, sizeof key);
+    assert_int_equal(usi_key_read(type, alone, 4 + sizeof key, true, false, found, sizeof found), sizeof big);
+    assert_memory_equal(found, big, sizeof big);
+    assert_int_equal(usi_key_read(type, bytes, n - 20, false, true, found, sizeof found), SIZE_MAX);
+    assert_int_equal(usi_key_bound(us_interface_find(i, "T")), 4);
+    assert_true(usi_key_bound(type) > 16);
+    us_interface_release(i);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_of_ros_are_read_as_they_are_built_in),
+        cmocka_unit_test(every_file_of_rapid_is_read),
+        cmocka_unit_test(the_profile_has_the_types_of_rapid),
+        cmocka_unit_test(composed_bytes_are_those_of_the_encoder),
+        cmocka_unit_test(unions_and_arrays_of_arrays_keep_their_places),
+        cmocka_unit_test(a_key_is_the_same_from_a_sample_and_from_itself),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
