@@ -244,7 +244,8 @@ static void make_impact(usi_block *k, double restitution, double stiffness) {
 
 // The law of a point, where it is not that of its pair. False when its model gives none.
 static bool ask(const usi_contacts *c, const usi_island *s, const usi_contact_state *now,
-                usi_contact_state *next, const usi_point_now *p, usi_v4 u, double un, double memory[US_TOUCH_MEMORY], pair_now *n) {
+                usi_contact_state *next, const usi_point_now *p, usi_v4 u, double un,
+                double memory[US_TOUCH_MEMORY], pair_now *n) {
     const us_model *m = c->model;
     if (p->soil_contact >= 0) {
         n->is_compliant = false;

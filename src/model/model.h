@@ -310,8 +310,8 @@ struct us_model {
     const int32_t *pair_model;            // n_material * n_material: what acts at the start
     const us_soil_law *soil_law;          // those that were registered
     int32_t n_soil_law;
-    int32_t n_law_state;  // numbers that a contact point keeps for them: of the law that has most
-    const us_material_def *material;      // n_material, with their properties; 0 is "default"
+    int32_t n_law_state;              // numbers that a contact point keeps for them: of the law that has most
+    const us_material_def *material;  // n_material, with their properties; 0 is "default"
     const usi_deformable_row *patch;
     const usi_region_row *region;  // later ones lie over earlier ones
     const usi_soil_map *soil_map;  // later ones lie over earlier ones
