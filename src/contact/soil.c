@@ -88,13 +88,14 @@ static double between(column k, double a, double b, double c, double d) {
     return (1 - k.v) * ((1 - k.u) * a + k.u * b) + k.v * ((1 - k.u) * c + k.u * d);
 }
 
-static double change_in(const usi_deformable *patch, column k) {
+// Not inlined, as look_at_wheel: sums are rounded the same for every caller.
+__attribute__((noinline)) static double change_in(const usi_deformable *patch, column k) {
     return USI_DEFORMABLE_UNIT *
            between(k, usi_deformable_change(patch, k.at[0]), usi_deformable_change(patch, k.at[1]),
                    usi_deformable_change(patch, k.at[2]), usi_deformable_change(patch, k.at[3]));
 }
 
-static double pressed_in(const usi_deformable *patch, column k) {
+__attribute__((noinline)) static double pressed_in(const usi_deformable *patch, column k) {
     return USI_DEFORMABLE_PRESSED_UNIT *
            between(k, usi_deformable_pressed(patch, k.at[0]), usi_deformable_pressed(patch, k.at[1]),
                    usi_deformable_pressed(patch, k.at[2]), usi_deformable_pressed(patch, k.at[3]));
@@ -238,10 +239,14 @@ __attribute__((noinline)) static bool look_at_wheel(const usi_contacts *c, const
     k->direction = is_still && last[1] != 0 ? copysign(1, last[1])
                                             : us_soil_wheel_slip(&k->wheel, k->vx, k->vy, k->spin).forward;
     double below = 0, pressed = 0;
+    // Beyond the columns that it has pressed itself.
+    double ahead_at[2] = {LOOK_AHEAD[0] * reach, LOOK_AHEAD[1] * reach};
+    if (e->patch) {
+        ahead_at[0] += e->patch->spacing;
+        ahead_at[1] = fma(LOOK_AHEAD[1], reach, e->patch->spacing);
+    }
     for (int i = 0; i < 4; i++) {
-        // Beyond the columns that it has pressed itself.
-        double direction = k->direction * (LOOK_AHEAD[i & 1] * reach + (e->patch ? e->patch->spacing : 0)),
-               aside = (i & 2 ? LOOK_ASIDE : -LOOK_ASIDE) * b;
+        double direction = k->direction * ahead_at[i & 1], aside = (i & 2 ? LOOK_ASIDE : -LOOK_ASIDE) * b;
         double x = p.x + direction * ax + aside * lx, y = p.y + direction * ay + aside * ly;
         double height = usi_ground_at(e->g, x, y);
         if (e->patch) {

@@ -9,7 +9,7 @@
 
 #include "contact/contact__soil.h"
 
-enum { INTERVALS = 8, HALVINGS = 12 };
+enum { INTERVALS = 8, HALVINGS = 40 };
 
 // Less of the width than this belongs to the other soils.
 static const double MIN_SHARE = 1e-3;

@@ -85,9 +85,8 @@ static void throw_soil(usi_deformable *patch, const usi_soil_contact *k, us_pose
 
 // Whether a column belongs to the part of a wheel that lies in this soil. What no soil has is that of the one
 // under the hub.
-static bool is_in_part(const us_sim *s, const usi_soil_contact *k, const usi_deformable *patch, int32_t i,
-                       int32_t j) {
-    if (k->share == 1) return true;
+__attribute__((noinline)) static bool is_in_part(const us_sim *s, const usi_soil_contact *k,
+                                                 const usi_deformable *patch, int32_t i, int32_t j) {
     const us_model *m = s->model;
     const usi_contacts *c = s->contacts;
     const int32_t main = c->collide.touch_now[c->collide.point[k->point].touch].material,
@@ -122,7 +121,7 @@ static void print_wheel(us_sim *s, const usi_soil_contact *k, double compaction)
             double z = (-B - sqrt(D)) / A, along = k->direction * (a + z * ahead.z),
                    side = dx * left.x + dy * left.y + z * left.z;
             if (fabs(side) > half || along > reach || along < -reach - 1.5 * patch->spacing) continue;
-            if (!is_in_part(s, k, patch, i, j)) continue;
+            if (k->share != 1 && !is_in_part(s, k, patch, i, j)) continue;
             usi_deformable_cover(patch, i, j);
             if (along > 0 || along < -reach || !is_rolling) continue;
             press(s, g, i, j, (int32_t)lrint((hub.z + z) / USI_DEFORMABLE_UNIT), &volume);
