@@ -181,6 +181,12 @@ US_API us_contact us_sim_get_contact(
 // numbers out of range.
 US_API us_status us_sim_set_pair(us_sim *sim, us_material a, us_material b, const us_pair_values *values);
 US_API us_status us_sim_get_pair(const us_sim *sim, us_material a, us_material b, us_pair_values *out_values);
+// Which model acts between them, from now on: "compliant", "spring-damper", "soil" or a registered one, with
+// the parameters of their row. Part of the state; what touched by the other model is forgotten. US_ERR_ARG
+// for unknown materials, US_ERR_NAME for an unknown model, US_ERR_VALUE for a law of soil between materials
+// that are none, and for parameters that are not the model's. NULL from get: unknown materials.
+US_API us_status us_sim_set_pair_model(us_sim *sim, us_material a, us_material b, const char *model);
+US_API const char *us_sim_get_pair_model(const us_sim *sim, us_material a, us_material b);
 
 // What a material is as soil, from now on: part of the state. US_ERR_ARG for a material without soil,
 // US_ERR_VALUE for numbers out of range.
@@ -207,6 +213,18 @@ US_API us_soil_contact us_sim_get_soil_contact(const us_sim *sim,
                                                int32_t i);  // body -1 and NaN for a bad index
 // The soil under it: its material's, with what maps say of the place. US_ERR_ARG for a bad index.
 US_API us_status us_sim_get_soil_contact_soil(const us_sim *sim, int32_t i, us_soil *out_soil);
+
+// Forces at the nodes of the patch under it: of a wheel along the arc of its rim, of a foot the columns of
+// the bed that it stands on, or else its point. They add up to the force of the contact, and are distributed
+// as the stress of the library's own law is.
+typedef struct us_soil_node {
+    us_vec3 place;  // m, in the world, on the surface of the body
+    us_vec3 force;  // N, on the body, in the world
+    double area;    // m^2
+} us_soil_node;
+US_API int32_t us_sim_n_soil_node(const us_sim *sim, int32_t contact);  // 0 for a bad index
+// NaN for a bad index. Cost: a look at all nodes of the contact.
+US_API us_soil_node us_sim_get_soil_node(const us_sim *sim, int32_t contact, int32_t node);
 
 // Beds of soil: a grid of columns over a height field, in which wheels and feet leave ruts. Part of the
 // state.

@@ -24,6 +24,7 @@
 #include "understudy/record.h"
 #include "understudy/sim.h"
 #include "understudy/soil.h"
+#include "understudy/soil_law.h"
 #include "understudy/spec.h"
 #include "understudy/switch.h"
 #include "understudy/terrain.h"

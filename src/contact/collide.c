@@ -48,7 +48,7 @@ static inline double closing_at(const usi_collision_body *A, const usi_collision
 static bool may_press(const usi_contacts *c, const usi_touch *t, const usi_collision_body *A,
                       const usi_collision_body *B, const usi_point_now *p) {
     const us_model *m = c->model;
-    if (m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model != USI_MODEL_COMPLIANT)
+    if (usi_firm_model(c, t->material * m->n_material + m->geom[t->geom_b].material) != USI_MODEL_COMPLIANT)
         return true;
     const double closing = closing_at(A, B, p);
     return p->gap - USI_BASE_MARGIN <= 2 * m->step * (c->fall_speed + (closing > 0 ? closing : 0));
@@ -59,7 +59,7 @@ void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_t
     const usi_collision_body *A = &c->collide.collision_body[c->body_of_geom[t->geom_a]],
                              *B = &c->collide.collision_body[c->body_of_geom[t->geom_b]];
     const double margin = c->model->geom[t->geom_a].margin + c->model->geom[t->geom_b].margin;
-    const bool is_soil = c->model->material[t->material].is_soil;
+    const bool is_soil = usi_soil_acts(c, t->material, c->model->geom[t->geom_b].material);
     const int32_t room = c->max_contact - c->collide.n_point, n = old->n < room ? old->n : room;
     usi_point_now *p = &c->collide.point[c->collide.n_point];
     const usi_anchor *a = &now->anchor[old->first];
@@ -253,13 +253,14 @@ void usi_touch_pairs(usi_contacts *c, const usi_contact_state *now, usi_span pai
         // The world's shapes come first: the ground is A.
         if (m->geom[t->geom_a].is_soil || m->geom[t->geom_a].has_region) {
             t->material = usi_ground_material(c, now, t->geom_a, t->geom_b);
-            if (m->material[t->material].is_soil) {
+            if (usi_soil_acts(c, t->material, m->geom[t->geom_b].material)) {
                 t->X_AB = relative(A, B);
                 bool is_same = before && before->material == t->material &&
                                is_same_place(&before->X_AB, &t->X_AB, SAME_PLACE, SAME_ANGLE);
                 if (is_same) t->X_AB = before->X_AB;
-                usi_soil_points(c, now, before && before->material == t->material ? before : NULL, t,
-                                is_same);
+                const bool was_soil =
+                    before && usi_soil_acts(c, before->material, m->geom[t->geom_b].material);
+                usi_soil_points(c, now, was_soil ? before : NULL, t, is_same);
                 c->collide.n_touch += t->n > 0;
                 continue;
             }
@@ -297,6 +298,7 @@ void usi_touch_pairs(usi_contacts *c, const usi_contact_state *now, usi_span pai
 
 us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const double *q, const double *v) {
     c->is_residency_error = c->is_pair_error = false;
+    c->pair_model = now->pair_model;
     usi_find_frames(c, q, v, false);
     usi_find_boxes(c);
     us_status status = usi_find_near(c);

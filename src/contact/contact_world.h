@@ -49,14 +49,16 @@ typedef struct usi_anchor {
 } usi_anchor;
 
 // X(type, name, count, unit, about): fields of the state.
-#define USI_CONTACT_STATE_FIELDS(X)                                                             \
-    X(int32_t, n_touch, 1, "1", "pairs of shapes that touch")                                   \
-    X(int32_t, n_anchor, 1, "1", "contact points")                                              \
-    X(usi_touch, touch, max_contact, "", "the pairs, sorted by shapes")                         \
-    X(usi_anchor, anchor, max_contact, "", "what each contact point remembers")                 \
-    X(us_pair_values, pair, n_pair, "", "how materials touch: may be changed while running")    \
-    X(int32_t, parted, n_loose, "1", "pairs that a broken joint held: 1 once they were apart")  \
-    X(us_soil, soil, n_soil, "", "what each material is as soil: may be changed while running") \
+#define USI_CONTACT_STATE_FIELDS(X)                                                                        \
+    X(int32_t, n_touch, 1, "1", "pairs of shapes that touch")                                              \
+    X(int32_t, n_anchor, 1, "1", "contact points")                                                         \
+    X(usi_touch, touch, max_contact, "", "the pairs, sorted by shapes")                                    \
+    X(usi_anchor, anchor, max_contact, "", "what each contact point remembers")                            \
+    X(us_pair_values, pair, n_pair, "", "how materials touch: may be changed while running")               \
+    X(int32_t, pair_model, n_pair, "1", "what acts between materials, as in us_model: may be changed too") \
+    X(double, law_state, max_contact *n_law_state, "", "what laws of soil keep for each contact point")    \
+    X(int32_t, parted, n_loose, "1", "pairs that a broken joint held: 1 once they were apart")             \
+    X(us_soil, soil, n_soil, "", "what each material is as soil: may be changed while running")            \
     X(int32_t, region, n_region, "1", "the material of each region: may be changed while running")
 
 typedef struct usi_contact_state {
@@ -148,6 +150,7 @@ typedef struct usi_soil_contact {
     int32_t is_wheel, is_curved, point, geom, ground, material;  // is_curved: feet that are no balls
     int32_t slip_block;                                          // of the island's blocks; -1: none
     double mean_change;                                          // feet: m, of the columns under it
+    double share, aside;  // wheels: of its width in this soil, and m to the left where the middle of that is
 } usi_soil_contact;
 
 // An island: trees first_tree .. and points first_point .. in the sorted lists.
@@ -164,7 +167,7 @@ typedef struct usi_island {
     bool was_kept;            // the last step's velocities were those before it, for all points
     bool failed;              // could not be solved
     uint32_t fallback;        // of usi_fallback: what it needed beside its own method
-    int32_t refused;          // 1 + the interaction model that gave no usable law; 0: none
+    int32_t refused;          // 1 + the pair of materials whose model gave no usable law; 0: none
     int32_t n_impact;         // points with restitution
     int32_t n_skipped;        // points without rows: they do not press
     bool is_again;            // solved again: with points that the first solve went through, or after a push
@@ -363,6 +366,7 @@ typedef struct usi_contacts {
     usi_broad *broad;
     us_allocator allocator;
     usi_arena fixed;               // what is made once
+    const int32_t *pair_model;     // of the state that the step starts from
     struct usi_deformable *patch;  // of the model's patches, which belong to the sim; NULL: it has none
     bool is_trial;                 // a robot is put down: wheels have no slip, and hold on to nothing
     const uint8_t *ghost;          // n_tree of usi_ghost; NULL: all are our own
@@ -405,6 +409,15 @@ typedef struct usi_contacts {
     usi_solve_scratch solve;
     usi_joints_scratch joints;
 } usi_contacts;
+
+// The interaction model of two materials where no soil acts.
+static inline int32_t usi_firm_model(const usi_contacts *c, int32_t entry) {
+    return c->pair_model[entry] < 0 ? USI_MODEL_COMPLIANT : c->pair_model[entry];
+}
+// Whether a law of soil acts between a ground of a material and another.
+static inline bool usi_soil_acts(const usi_contacts *c, int32_t ground, int32_t material) {
+    return c->model->material[ground].is_soil && c->pair_model[ground * c->model->n_material + material] < 0;
+}
 
 // A point's own block, that of its turning, and in soil that of a wheel's slip.
 static inline int32_t usi_blocks_of_point(const us_model *m) { return m->n_soil > 0 ? 3 : 2; }

@@ -28,7 +28,7 @@ static const double PUSH_TIME = 0.05, MIN_PUSH = 1e-3;
 static bool is_ours(const usi_contacts *c, const usi_contact_state *now, const usi_touch *t) {
     const us_model *m = c->model;
     const int32_t entry = t->material * m->n_material + m->geom[t->geom_b].material;
-    return m->pair[entry].model == USI_MODEL_COMPLIANT && !m->geom[t->geom_a].has_region &&
+    return usi_firm_model(c, entry) == USI_MODEL_COMPLIANT && !m->geom[t->geom_a].has_region &&
            (now->pair[entry].stiffness == 0 || m->solver == USI_SOLVER_RIGID_DIRECT ||
             m->solver == USI_SOLVER_RIGID_ITERATIVE);
 }

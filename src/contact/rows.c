@@ -146,7 +146,7 @@ static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_s
         return;
     n->pair = pair;
     n->is_soft = is_soft;
-    n->is_compliant = pair->model == USI_MODEL_COMPLIANT;
+    n->is_compliant = usi_firm_model(c, entry) == USI_MODEL_COMPLIANT;
     us_touch *seen = &n->seen;
     seen->step = m->step;
     seen->mass = mass;
@@ -244,12 +244,15 @@ static void make_impact(usi_block *k, double restitution, double stiffness) {
 }
 
 // The law of a point, where it is not that of its pair. False when its model gives none.
-static bool ask(const usi_contacts *c, const usi_island *s, const usi_contact_state *next,
-                const usi_point_now *p, usi_v4 u, double un, double memory[US_TOUCH_MEMORY], pair_now *n) {
+static bool ask(const usi_contacts *c, const usi_island *s, const usi_contact_state *now,
+                usi_contact_state *next, const usi_point_now *p, usi_v4 u, double un,
+                double memory[US_TOUCH_MEMORY], pair_now *n) {
     const us_model *m = c->model;
     if (p->soil_contact >= 0) {
-        usi_soil_law(c, next, &c->collide.soil_contact[p->soil_contact], &n->seen, un, memory, &n->law);
         n->is_compliant = false;
+        if (!usi_soil_law(c, now, next, &c->collide.soil_contact[p->soil_contact], &n->seen, un, memory,
+                          &n->law))
+            return false;
     } else {
         n->seen.gap = p->gap;
         n->seen.normal_velocity = un;
@@ -257,8 +260,8 @@ static bool ask(const usi_contacts *c, const usi_island *s, const usi_contact_st
         n->seen.point = usi_v4_vec3(p->p);
         n->seen.normal = usi_v4_vec3(p->n);
         n->seen.velocity = usi_v4_vec3(u);
-        if (!usi_touch_ask(n->pair->model, &m->interaction[n->pair->model], &n->seen, memory, &n->law))
-            return false;
+        const int32_t model = usi_firm_model(c, (int32_t)(n->pair - m->pair));
+        if (!usi_touch_ask(model, &m->interaction[model], &n->seen, memory, &n->law)) return false;
     }
     if (s->kind == USI_ISLAND_GAUSS_SEIDEL) soften(&n->law, n->seen.mass, m->step, un);
     set_rows(n, m->step);
@@ -294,8 +297,9 @@ static inline usi_v4 stretch_of(const usi_point_now *p, const usi_anchor *old, c
 // The built-in model, on ground that does not give way.
 static bool is_compliant(const usi_contacts *c, const usi_touch *t) {
     const us_model *m = c->model;
-    return m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model == USI_MODEL_COMPLIANT &&
-           !m->material[t->material].is_soil;
+    const int32_t other = m->geom[t->geom_b].material;
+    return usi_firm_model(c, t->material * m->n_material + other) == USI_MODEL_COMPLIANT &&
+           !usi_soil_acts(c, t->material, other);
 }
 
 // Whether a link turns so fast that what rolling gains in a step matters, see drain.
@@ -381,7 +385,7 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, usi_poin
                                   ? &c->collide.soil_contact[p->soil_contact]
                                   : NULL;
     memcpy(kept->memory, old->memory, sizeof kept->memory);
-    if ((p->soil_contact >= 0 || !n->is_compliant) && !ask(c, s, next, p, u, un, kept->memory, n))
+    if ((p->soil_contact >= 0 || !n->is_compliant) && !ask(c, s, now, next, p, u, un, kept->memory, n))
         return false;
     const us_touch_law *law = &n->law;
     if (wheel) {
@@ -495,7 +499,7 @@ bool usi_make_rows_of(usi_contacts *c, const usi_island *s, const usi_contact_st
             continue;
         }
         if (make_point(c, s, *order, p, now, next, pair, at)) continue;
-        out->refused = 1 + pair->pair->model;
+        out->refused = 1 + (int32_t)(pair->pair - c->model->pair);
         return false;
     }
     out->n_impact = pair->n_impact;

@@ -18,6 +18,7 @@
 
 #include "contact/contact__law.h"
 #include "contact/contact__parts.h"
+#include "contact/contact__soil.h"
 
 #include "geom/geom.h"
 
@@ -87,13 +88,14 @@ static double between(column k, double a, double b, double c, double d) {
     return (1 - k.v) * ((1 - k.u) * a + k.u * b) + k.v * ((1 - k.u) * c + k.u * d);
 }
 
-static double change_in(const usi_deformable *patch, column k) {
+// Not inlined, as look_at_wheel: sums are rounded the same for every caller.
+__attribute__((noinline)) static double change_in(const usi_deformable *patch, column k) {
     return USI_DEFORMABLE_UNIT *
            between(k, usi_deformable_change(patch, k.at[0]), usi_deformable_change(patch, k.at[1]),
                    usi_deformable_change(patch, k.at[2]), usi_deformable_change(patch, k.at[3]));
 }
 
-static double pressed_in(const usi_deformable *patch, column k) {
+__attribute__((noinline)) static double pressed_in(const usi_deformable *patch, column k) {
     return USI_DEFORMABLE_PRESSED_UNIT *
            between(k, usi_deformable_pressed(patch, k.at[0]), usi_deformable_pressed(patch, k.at[1]),
                    usi_deformable_pressed(patch, k.at[2]), usi_deformable_pressed(patch, k.at[3]));
@@ -188,9 +190,11 @@ static double clamp(double x, double min, double max) { return x < min ? min : x
 
 // A cylinder across the ground: where it is in the soil. False: it lies on its side. `last`, of the last
 // step: m that it had dug; its sinkage, negative where it met the soil behind it, 0: it was not there.
-static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_material_def *tread,
-                          const us_soil *soil, int32_t geom, const double last[US_TOUCH_MEMORY],
-                          usi_soil_contact *k) {
+// Not inlined: which products are fused with sums, and so the last bits, would depend on the caller.
+__attribute__((noinline)) static bool look_at_wheel(const usi_contacts *c, const ground *e,
+                                                    const us_material_def *tread, const us_soil *soil,
+                                                    int32_t geom, const double last[US_TOUCH_MEMORY],
+                                                    usi_soil_contact *k) {
     const usi_geom *g = &c->model->geom[geom];
     const usi_collision_body *B = &c->collide.collision_body[c->body_of_geom[geom]];
     us_pose X_WS = usi_geom_pose(c, geom, B);
@@ -235,10 +239,14 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
     k->direction = is_still && last[1] != 0 ? copysign(1, last[1])
                                             : us_soil_wheel_slip(&k->wheel, k->vx, k->vy, k->spin).forward;
     double below = 0, pressed = 0;
+    // Beyond the columns that it has pressed itself.
+    double ahead_at[2] = {LOOK_AHEAD[0] * reach, LOOK_AHEAD[1] * reach};
+    if (e->patch) {
+        ahead_at[0] += e->patch->spacing;
+        ahead_at[1] = fma(LOOK_AHEAD[1], reach, e->patch->spacing);
+    }
     for (int i = 0; i < 4; i++) {
-        // Beyond the columns that it has pressed itself.
-        double direction = k->direction * (LOOK_AHEAD[i & 1] * reach + (e->patch ? e->patch->spacing : 0)),
-               aside = (i & 2 ? LOOK_ASIDE : -LOOK_ASIDE) * b;
+        double direction = k->direction * ahead_at[i & 1], aside = (i & 2 ? LOOK_ASIDE : -LOOK_ASIDE) * b;
         double x = p.x + direction * ax + aside * lx, y = p.y + direction * ay + aside * ly;
         double height = usi_ground_at(e->g, x, y);
         if (e->patch) {
@@ -270,9 +278,8 @@ static void bound_reaction(us_wheel_reaction *f, double r) {
     f->moment.y = r * along;
 }
 
-// The forces of a wheel and their slopes, and what an ordinary point would say in its place.
-static void wheel_law(usi_soil_contact *k, const us_soil *soil, bool is_trial, double normal_velocity,
-                      us_touch_law *law) {
+// The library's own law of a wheel: its forces and their slopes.
+static us_soil_answer wheel_answer(usi_soil_contact *k, const us_soil *soil, bool is_trial) {
     double r = us_soil_wheel_radius(&k->wheel), rim = r * k->spin, g = k->load.gravity;
     double speed = fmax(fabs(rim), sqrt(k->vx * k->vx + k->vy * k->vy));
     // What hardly moves has no slip: its share fades out with the rest.
@@ -282,8 +289,10 @@ static void wheel_law(usi_soil_contact *k, const us_soil *soil, bool is_trial, d
     bound_reaction(&k->reaction, r);
     const us_vec3 f = k->reaction.force;
     // Sunk deeper than the model goes the wheel is carried by more than the rim.
-    double stiff = fmax(k->reaction.parts.stiffness, fmax(f.z, 1) / r);
-    double fz = fmax(f.z, 0) + (k->reaction.parts.is_buried ? stiff * (k->sinkage - 0.95 * r) : 0);
+    us_soil_answer a = {.force = f, .moment = k->reaction.moment.y};
+    a.stiffness = fmax(k->reaction.parts.stiffness, fmax(f.z, 1) / r);
+    double fz = fmax(f.z, 0) + (k->reaction.parts.is_buried ? a.stiffness * (k->sinkage - 0.95 * r) : 0);
+    a.force.z = fz;
     // How the shear falls as the rim goes faster over the soil.
     double dv = 0.02 * fmax(speed, REST), sign = k->reaction.slip.forward;
     us_wheel_reaction faster = us_soil_wheel_reaction_faded(soil, &k->wheel, k->load, k->sinkage,
@@ -291,31 +300,43 @@ static void wheel_law(usi_soil_contact *k, const us_soil *soil, bool is_trial, d
     bound_reaction(&faster, r);
     double shear = k->reaction.moment.y / r,
            along = sign * (k->reaction.moment.y - faster.moment.y) / (r * dv);
-    k->drag[0] = fmax(fmax(along, fabs(shear) / 10), 1e-3);
-    double isotropic = soil->lateral == US_LATERAL_ISHIGAMI
-                           ? k->drag[0] * fmax(soil->shear_x / soil->shear_y, 1)
-                           : k->drag[0];
-    k->drag[1] = fmax(isotropic, fabs(f.y) / fmax(fabs(k->vy), REST));
-    // The resultant of the normal stress leans backward in motion. At rest it is upright.
-    double lean = k->blend * (f.x - shear);
-    k->force = sqrt(fz * fz + lean * lean);
-    double upright = k->force > 0 ? fz / k->force : 1,
-           area = k->wheel.width * r * (k->reaction.parts.entry - k->reaction.parts.exit);
-    k->stiffness = stiff * upright * upright;
+    a.drag[0] = fmax(fmax(along, fabs(shear) / 10), 1e-3);
+    double isotropic =
+        soil->lateral == US_LATERAL_ISHIGAMI ? a.drag[0] * fmax(soil->shear_x / soil->shear_y, 1) : a.drag[0];
+    a.drag[1] = fmax(isotropic, fabs(f.y) / fmax(fabs(k->vy), REST));
     // A wheel that hardly presses is held by its weight, not by glue: the ratio of cohesion and load would
     // grow beyond all bounds.
-    double mass = fmax(fz, 1) / fmax(g, 0.1),
-           mu = fz > 0 ? fmin(tan(soil->friction_angle) + soil->cohesion * area / fz, MAX_FRICTION) : 0,
-           rest = 1 - k->blend, friction = rest * mu,
-           hold = HOLD * fmax(usi_friction_limit(mu, fz), 1) / soil->shear_x;
+    double area = k->wheel.width * r * (k->reaction.parts.entry - k->reaction.parts.exit);
+    a.friction = fz > 0 ? fmin(tan(soil->friction_angle) + soil->cohesion * area / fz, MAX_FRICTION) : 0;
+    a.damping = 2 * WHEEL_DAMPING * sqrt(a.stiffness * (fmax(fz, 1) / fmax(g, 0.1)));
+    a.hold = HOLD * fmax(usi_friction_limit(a.friction, fz), 1) / soil->shear_x;
+    a.torsion = 0.25 * k->wheel.width;
+    return a;
+}
+
+// What an ordinary point would say in the place of a wheel.
+static void wheel_law(usi_soil_contact *k, const us_soil_answer *a, bool is_trial, double normal_velocity,
+                      us_touch_law *law) {
+    double r = us_soil_wheel_radius(&k->wheel), shear = a->moment / r, fz = a->force.z;
+    k->reaction.force = us_vec3_make(a->force.x, a->force.y, k->reaction.force.z);
+    k->reaction.moment.y = a->moment;
+    k->drag[0] = a->drag[0];
+    k->drag[1] = a->drag[1];
+    // The resultant of the normal stress leans backward in motion. At rest it is upright.
+    double lean = k->blend * (a->force.x - shear);
+    k->force = sqrt(fz * fz + lean * lean);
+    double upright = k->force > 0 ? fz / k->force : 1;
+    k->stiffness = a->stiffness * upright * upright;
+    double mass = fmax(fz, 1) / fmax(k->load.gravity, 0.1), rest = 1 - k->blend,
+           friction = rest * a->friction;
     *law = (us_touch_law){.stiffness = k->stiffness,
-                          .damping = 2 * WHEEL_DAMPING * sqrt(stiff * mass),
-                          .tangent_stiffness = hold,
-                          .tangent_damping = 2 * sqrt(hold * mass),
+                          .damping = a->damping,
+                          .tangent_stiffness = a->hold,
+                          .tangent_damping = 2 * sqrt(a->hold * mass),
                           .static_friction = friction,
                           .kinetic_friction = friction,
-                          .torsion = friction * 0.25 * k->wheel.width,
-                          .rolling = fz > 0 ? rest * r * fabs(f.x - shear) / fz : 0};
+                          .torsion = friction * a->torsion,
+                          .rolling = fz > 0 ? rest * r * fabs(a->force.x - shear) / fz : 0};
     if (is_trial) law->static_friction = law->kinetic_friction = law->torsion = law->rolling = 0;
     law->force = k->force - law->damping * normal_velocity;
 }
@@ -331,7 +352,7 @@ void usi_soil_tilt(const usi_contacts *c, const usi_island *s, const usi_soil_co
            lean = k->blend * (k->reaction.force.x - shear);
     double upright = sqrt(fmax(k->force * k->force - lean * lean, 0));
     usi_v4 d = k->force > 0 ? (k->up * upright + k->ahead * lean) * (1 / k->force) : k->up,
-           hub = k->hub - s->O;
+           hub = k->hub - s->O + k->left * k->aside;
     point->d[0] = -d;
     point->m[0] = usi_v4_cross(hub, -d);
     usi_v4 rim = hub - k->up * r, side = hub - k->up * (r * cos(0.5 * k->reaction.parts.entry));
@@ -412,17 +433,35 @@ static void foot_law(usi_soil_contact *k, const us_soil *soil, const us_touch *s
     law->force = k->force - law->damping * normal_velocity;
 }
 
-void usi_soil_law(const usi_contacts *c, const usi_contact_state *next, usi_soil_contact *k,
-                  const us_touch *seen, double normal_velocity, double memory[US_TOUCH_MEMORY],
-                  us_touch_law *law) {
+// The part of a wheel that lies in one of several soils.
+static void take_share(us_soil_answer *a, double share) {
+    a->force = us_vec3_scale(share, a->force);
+    a->moment *= share;
+    a->stiffness *= share;
+    a->damping *= share;
+    a->drag[0] *= share;
+    a->drag[1] *= share;
+    a->hold *= share;
+    a->torsion *= share;
+}
+
+bool usi_soil_law(const usi_contacts *c, const usi_contact_state *now, usi_contact_state *next,
+                  usi_soil_contact *k, const us_touch *seen, double normal_velocity,
+                  double memory[US_TOUCH_MEMORY], us_touch_law *law) {
     const us_soil *soil = usi_soil_contact_soil(c, next, k);
+    bool ok = true;
     if (k->is_wheel) {
-        wheel_law(k, soil, c->is_trial, normal_velocity, law);
+        us_soil_answer a = wheel_answer(k, soil, c->is_trial);
+        if (usi_has_own_law(c, k)) ok = usi_soil_ask(c, now, next, k, soil, seen, normal_velocity, &a);
+        if (k->share != 1) take_share(&a, k->share);
+        wheel_law(k, &a, c->is_trial, normal_velocity, law);
         memory[0] = dig(k, soil, c->is_trial ? 0 : c->model->step);
         memory[1] = k->direction * fmax(k->sinkage, DBL_MIN);
     } else {
         foot_law(k, soil, seen, normal_velocity, memory, law);
+        if (usi_has_own_law(c, k)) ok = usi_soil_ask_foot(c, now, next, k, soil, seen, normal_velocity, law);
     }
+    return ok;
 }
 
 // The point of a foot where fresh soil would be. One that stays keeps the surface that it met: its own print
@@ -472,7 +511,8 @@ static usi_point_now *add_point(usi_contacts *c, usi_touch *t, uint64_t feature,
                                     .geom = t->geom_b,
                                     .ground = t->geom_a,
                                     .material = t->material,
-                                    .slip_block = -1};
+                                    .slip_block = -1,
+                                    .share = 1};
     t->n++;
     return p;
 }
@@ -492,8 +532,12 @@ static int32_t find_old(const usi_contact_state *now, const usi_touch *before, u
     return -1;
 }
 
-enum { WHEEL_FEATURE = 1, BALL_FEATURE = 2, CORNER_FEATURE = 4, HALF_FEATURE = 8 };
+// PART_FEATURE and its material: a part of a wheel that lies in several soils.
+enum { WHEEL_FEATURE = 1, BALL_FEATURE = 2, CORNER_FEATURE = 4, HALF_FEATURE = 8, PART_FEATURE = 1 << 16 };
 
+static inline bool is_of_wheel(uint64_t feature) {
+    return feature == WHEEL_FEATURE || feature >= PART_FEATURE;
+}
 static inline bool is_round(uint64_t feature) { return feature == BALL_FEATURE || feature >= HALF_FEATURE; }
 
 // A foot's point that is there; false: it is not near the soil.
@@ -588,36 +632,84 @@ static void find_feet(usi_contacts *c, const usi_contact_state *now, const usi_t
     }
 }
 
+// Which point a wheel's part goes on from: the same part, or the wheel as a whole when all of it lay in that
+// soil. -1: none.
+static int32_t find_old_wheel(const usi_contact_state *now, const usi_touch *before, int32_t material,
+                              bool is_part) {
+    const bool was_in_it = before && before->material == material;
+    int32_t whole = was_in_it ? find_old(now, before, WHEEL_FEATURE) : -1,
+            part = before && before->n > 0 && now->anchor[before->first].feature >= PART_FEATURE
+                       ? find_old(now, before, (uint64_t)PART_FEATURE + (uint64_t)material)
+                       : -1;
+    return is_part ? (part >= 0 ? part : whole) : (whole >= 0 ? whole : part);
+}
+
+// A wheel, or the part of it in one soil. False: it lies on its side.
+static bool add_wheel(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t,
+                      const ground *e, const usi_wheel_part *part) {
+    const us_model *m = c->model;
+    const bool is_part = part->share != 1;
+    usi_soil_contact *k;
+    usi_point_now *p =
+        add_point(c, t, is_part ? (uint64_t)PART_FEATURE + (uint64_t)part->material : WHEEL_FEATURE, &k);
+    if (!p) return true;
+    k->material = part->material;
+    k->share = part->share;
+    k->aside = part->aside;
+    p->old = find_old_wheel(now, before, part->material, is_part);
+    // A part that is new has sunk and dug as the rest of its wheel.
+    const int32_t last_at = p->old >= 0 || !is_part || !before || before->n == 0 ||
+                                    !is_of_wheel(now->anchor[before->first].feature)
+                                ? p->old
+                                : before->first;
+    static const double nothing[US_TOUCH_MEMORY];
+    const double *last = last_at >= 0 ? now->anchor[last_at].memory : nothing;
+    if (e->g->has_soil_map) {
+        us_pose X_WS = usi_geom_pose(c, t->geom_b, &c->collide.collision_body[c->body_of_geom[t->geom_b]]);
+        us_vec3 axle = us_quat_rotate(X_WS.q, us_vec3_make(0, 0, part->aside)),
+                middle = to_ground(e, us_vec3_add(X_WS.p, axle));
+        look_at_maps(c, now, k, middle.x, middle.y);
+    }
+    if (!look_at_wheel(c, e, &m->material[m->geom[t->geom_b].material], usi_soil_contact_soil(c, now, k),
+                       t->geom_b, last, k)) {
+        take_back(c, t);
+        return false;
+    }
+    us_vec3 hub = to_ground(e, usi_v4_vec3(k->hub));
+    k->is_wheel = 1;
+    p->n = -k->up;
+    p->p = p->p_A = p->p_B = k->hub - k->up * us_soil_wheel_radius(&k->wheel) + k->left * k->aside;
+    p->gap = -k->sinkage;
+    if (p->gap > c->collide.grow[t->geom_b] || !is_over(e->g, hub.x, hub.y)) take_back(c, t);
+    return true;
+}
+
+// A cylinder in the soils that it lies in. False: it is no wheel, it lies on its side.
+static bool add_wheels(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t,
+                       const ground *e) {
+    const usi_geom *g = &c->model->geom[t->geom_b];
+    usi_wheel_part part[USI_WHEEL_PARTS] = {{.material = t->material, .share = 1}};
+    int32_t n = 1;
+    if (e->g->has_region) {
+        us_pose X_WS = usi_geom_pose(c, t->geom_b, &c->collide.collision_body[c->body_of_geom[t->geom_b]]);
+        us_vec3 axle = turn_to_ground(e, us_quat_rotate(X_WS.q, us_vec3_make(0, 0, 1)));
+        n = usi_split_wheel(c, now, t, to_ground(e, X_WS.p), axle, 2 * (g->geom.size[1] + g->geom.radius),
+                            part);
+    }
+    for (int32_t i = 0; i < n; i++) {
+        if (!add_wheel(c, now, before, t, e, &part[i])) return false;
+    }
+    return true;
+}
+
 void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t,
                      bool is_same_place) {
     const us_model *m = c->model;
     ground e = ground_of(c, t->geom_a);
     const usi_geom *g = &m->geom[t->geom_b];
-    if (g->geom.kind == US_GEOM_CYLINDER) {
-        usi_soil_contact *k;
-        usi_point_now *p = add_point(c, t, WHEEL_FEATURE, &k);
-        if (!p) return;
-        p->old = find_old(now, before, WHEEL_FEATURE);
-        static const double nothing[US_TOUCH_MEMORY];
-        const double *last = p->old >= 0 ? now->anchor[p->old].memory : nothing;
-        if (e.g->has_soil_map) {
-            us_vec3 hub = to_ground(
-                &e, usi_geom_pose(c, t->geom_b, &c->collide.collision_body[c->body_of_geom[t->geom_b]]).p);
-            look_at_maps(c, now, k, hub.x, hub.y);
-        }
-        if (look_at_wheel(c, &e, &m->material[g->material], usi_soil_contact_soil(c, now, k), t->geom_b, last,
-                          k)) {
-            us_vec3 hub = to_ground(&e, usi_v4_vec3(k->hub));
-            k->is_wheel = 1;
-            p->n = -k->up;
-            p->p = p->p_A = p->p_B = k->hub - k->up * us_soil_wheel_radius(&k->wheel);
-            p->gap = -k->sinkage;
-            if (p->gap > c->collide.grow[t->geom_b] || !is_over(e.g, hub.x, hub.y)) take_back(c, t);
-            return;
-        }
-        take_back(c, t);
-    }
-    if (is_same_place && before->n > 0 && now->anchor[before->first].feature != WHEEL_FEATURE) {
+    if (g->geom.kind == US_GEOM_CYLINDER && add_wheels(c, now, before, t, &e)) return;
+    if (before && before->material != t->material) before = NULL;
+    if (is_same_place && before && before->n > 0 && !is_of_wheel(now->anchor[before->first].feature)) {
         int32_t first = c->collide.n_point;
         usi_reuse_points(c, now, before, t);
         for (int32_t i = first; i < c->collide.n_point; i++) {
@@ -630,6 +722,7 @@ void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_to
                                    .ground = t->geom_a,
                                    .material = t->material,
                                    .slip_block = -1,
+                                   .share = 1,
                                    .radius = is_round(p->feature) ? g->geom.radius : 0,
                                    .strip = is_round(p->feature) ? kept : 0,
                                    .area = is_round(p->feature) ? 0 : fabs(kept),

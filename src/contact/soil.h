@@ -18,6 +18,7 @@
 #include "soil/deformable.h"
 
 // Finds the points of a shape in a ground of soil: into the step's list, and their places in `sunk`.
+// `before`: what touched in the last step, in soil; maybe in another one.
 void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t,
                      bool is_same_place);
 // The material of a ground at a place of its frame, that of the last region around it, or its own; and where
@@ -31,10 +32,12 @@ const us_soil *usi_soil_contact_soil(const usi_contacts *c, const usi_contact_st
                                      const usi_soil_contact *k);
 
 // What the soil says of a point, for the generic rows: `law`, and what the point keeps. Of a wheel its forces
-// are found here.
-void usi_soil_law(const usi_contacts *c, const usi_contact_state *next, usi_soil_contact *k,
-                  const us_touch *seen, double normal_velocity, double memory[US_TOUCH_MEMORY],
-                  us_touch_law *law);
+// are found here. False: the law of somebody else has no usable answer.
+bool usi_soil_law(const usi_contacts *c, const usi_contact_state *now, usi_contact_state *next,
+                  usi_soil_contact *k, const us_touch *seen, double normal_velocity,
+                  double memory[US_TOUCH_MEMORY], us_touch_law *law);
+// What laws of somebody else keep for each point of the step, from the points that they go on from.
+void usi_carry_law_state(const usi_contacts *c, const usi_contact_state *now, usi_contact_state *next);
 // Turns the generic rows of a wheel's point into those of its stress, and makes those of its slip.
 void usi_soil_tilt(const usi_contacts *c, const usi_island *s, const usi_soil_contact *k, usi_block *point);
 void usi_soil_slip_block(const usi_contacts *c, const usi_soil_contact *k, const usi_block *point,

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "contact/contact__parts.h"
+#include "contact/soil.h"
 
 enum { MIN_SWEEPS = 4, MAX_SWEEPS = 10 };
 
@@ -175,6 +176,7 @@ bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contac
     next->n_anchor[0] = c->collide.n_point;
     if (c->collide.n_touch)
         memcpy(next->touch, c->collide.touch_now, (size_t)c->collide.n_touch * sizeof *next->touch);
+    if (c->model->n_law_state > 0) usi_carry_law_state(c, now, next);
     solve_context x = {c, now, next, in};
     c->actuation = in->actuation;
     usi_free_start(c, in);

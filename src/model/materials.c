@@ -120,6 +120,22 @@ static us_status copy_interactions(usi_build *b, us_model *m) {
     return ok ? US_OK : usi_build_out_of_memory(b);
 }
 
+static us_status copy_soil_laws(usi_build *b, us_model *m) {
+    const us_spec *s = b->spec;
+    us_soil_law *out =
+        usi_arena_alloc(&m->assets.arena, ((size_t)s->n_soil_law + 1) * sizeof *out, _Alignof(us_soil_law));
+    if (!out) return usi_build_out_of_memory(b);
+    bool ok = true;
+    for (int32_t i = 0; i < s->n_soil_law; i++) {
+        out[i] = s->soil_law[i];
+        out[i].name = usi_arena_text(&m->assets.arena, out[i].name, &ok);
+        if (out[i].n_state > m->n_law_state) m->n_law_state = out[i].n_state;
+    }
+    m->soil_law = out;
+    m->n_soil_law = s->n_soil_law;
+    return ok ? US_OK : usi_build_out_of_memory(b);
+}
+
 static us_status copy_rows(usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
     usi_interaction_row *out = usi_arena_alloc(&m->assets.arena, ((size_t)s->n_pair + 1) * sizeof *out,
@@ -139,6 +155,7 @@ us_status usi_build_materials(usi_build *b, us_model *m) {
     us_status status = read_solver(b, m);
     if (!status) status = copy_materials(b, m);
     if (!status) status = copy_interactions(b, m);
+    if (!status) status = copy_soil_laws(b, m);
     if (!status) status = copy_rows(b, m);
     return status;
 }
@@ -222,11 +239,49 @@ static us_status check_spring_damper(usi_build *b, const us_pair_def *p) {
 
 static bool is_named(const char *text) { return text && text[0]; }
 
+us_status usi_find_pair_model(const us_model *m, const char *name, int32_t *out_model) {
+    if (strcmp(name, "soil") == 0) {
+        *out_model = USI_MODEL_SOIL;
+        return US_OK;
+    }
+    for (int32_t i = 0; i < m->n_interaction; i++) {
+        if (strcmp(m->interaction[i].name, name) != 0) continue;
+        *out_model = i;
+        return US_OK;
+    }
+    for (int32_t i = 0; i < m->n_soil_law; i++) {
+        if (strcmp(m->soil_law[i].name, name) != 0) continue;
+        *out_model = USI_MODEL_SOIL - 1 - i;
+        return US_OK;
+    }
+    return US_ERR_NAME;
+}
+
+const char *usi_pair_model_name(const us_model *m, int32_t model) {
+    return model >= 0                ? m->interaction[model].name
+           : model == USI_MODEL_SOIL ? "soil"
+                                     : m->soil_law[USI_MODEL_SOIL - 1 - model].name;
+}
+
+static bool is_soil_pair(const us_model *m, int32_t a, int32_t b) {
+    return m->material[a].is_soil || m->material[b].is_soil;
+}
+
+bool usi_pair_model_fits(const us_model *m, int32_t a, int32_t b, int32_t model) {
+    if (model < 0) return is_soil_pair(m, a, b);
+    if (model != USI_MODEL_SPRING_DAMPER) return true;
+    const int32_t row = m->pair[a * m->n_material + b].parameter;
+    if (row < 0) return true;
+    double n = us_property_number(m->pair_row[row].parameters, m->pair_row[row].n_parameter, "exponent", 1.5);
+    return n >= (double)USI_MIN_EXPONENT && n <= (double)USI_MAX_EXPONENT;
+}
+
 // A row while the table is filled.
 typedef struct row {
     int32_t a, b;  // materials; -1: any
     int32_t model;
-    int32_t rank;  // -1: for another fidelity
+    bool has_model;  // it names one; otherwise soil acts where one of the two is soil
+    int32_t rank;    // -1: for another fidelity
 } row;
 
 static us_status read_row(usi_build *b, const us_model *m, const us_pair_def *p, row *out) {
@@ -240,25 +295,30 @@ static us_status read_row(usi_build *b, const us_model *m, const us_pair_def *p,
         if (found[k] < 0)
             return usi_build_unknown_material(b, m, p->file, p->line, "pair", names[k], names[k]);
     }
-    int32_t model = -1;
-    const char *name = is_named(p->model) ? p->model : m->interaction[USI_MODEL_COMPLIANT].name;
-    for (int32_t i = 0; i < m->n_interaction && model < 0; i++) {
-        if (strcmp(m->interaction[i].name, name) == 0) model = i;
-    }
-    if (model < 0) {
+    int32_t model = USI_MODEL_COMPLIANT;
+    if (is_named(p->model) && usi_find_pair_model(m, p->model, &model)) {
         char message[400], known[200] = "";
         for (int32_t i = 0; i < m->n_interaction; i++)
             list_name(known, sizeof known, m->interaction[i].name);
-        snprintf(message, sizeof message, "there is no interaction model \"%.80s\"; known: %s", name, known);
+        list_name(known, sizeof known, "soil");
+        for (int32_t i = 0; i < m->n_soil_law; i++)
+            list_name(known, sizeof known, m->soil_law[i].name);
+        snprintf(message, sizeof message, "there is no interaction model \"%.80s\"; known: %s", p->model,
+                 known);
         return fail_pair(b, p, US_ERR_NAME,
                          "name one of these, or load the plug-in that has it: <plugin file=\"...\"/>",
                          message);
     }
+    bool has_soil = m->n_soil > 0 && (found[0] < 0 || found[1] < 0 || is_soil_pair(m, found[0], found[1]));
+    if (model < 0 && !has_soil)
+        return fail_pair(b, p, US_ERR_VALUE,
+                         "give one of the two a <soil>, or name a model of firm contact: compliant",
+                         "its model is one of soil, but neither material is soil");
     if (model == USI_MODEL_SPRING_DAMPER) status = check_spring_damper(b, p);
     if (status) return status;
     const char *wanted = b->spec->world.fidelity;
     bool fits = !is_named(p->fidelity) || (wanted && strcmp(p->fidelity, wanted) == 0);
-    *out = (row){found[0], found[1], model,
+    *out = (row){found[0], found[1], model, is_named(p->model),
                  fits ? 2 * ((found[0] >= 0) + (found[1] >= 0)) + is_named(p->fidelity) : -1};
     return US_OK;
 }
@@ -276,6 +336,10 @@ us_status usi_build_pairs(usi_build *b, us_model *m) {
         us_status status = read_row(b, m, &s->pair[i], &rows[i]);
         if (status) return status;
     }
+    int32_t *acts = usi_arena_alloc(&m->assets.arena, (size_t)(m->n_material * m->n_material) * sizeof *acts,
+                                    _Alignof(int32_t));
+    if (!acts) return usi_build_out_of_memory(b);
+    m->pair_model = acts;
     us_pair_values values = us_pair_def_default().values;
     for (int32_t i = 0; i < m->n_material; i++) {
         for (int32_t k = 0; k < m->n_material; k++) {
@@ -287,8 +351,12 @@ us_status usi_build_pairs(usi_build *b, us_model *m) {
             }
             usi_pair *out = &m->pair[i * m->n_material + k];
             out->values = best < 0 ? values : s->pair[best].values;
-            out->model = best < 0 ? USI_MODEL_COMPLIANT : rows[best].model;
+            const int32_t model = best < 0 ? USI_MODEL_COMPLIANT : rows[best].model;
+            out->model = model < 0 ? USI_MODEL_COMPLIANT : model;
             out->parameter = best;
+            // A row for any material may name a law of soil: where there is none, it does not act.
+            const bool is_soil = is_soil_pair(m, i, k), is_named_here = best >= 0 && rows[best].has_model;
+            acts[i * m->n_material + k] = !is_soil ? out->model : is_named_here ? model : USI_MODEL_SOIL;
         }
     }
     return US_OK;
@@ -317,6 +385,14 @@ uint64_t usi_materials_hash(const us_model *m, uint64_t seed) {
         if (d->n_grouser > 0)
             h = us_hash_bytes(us_hash_bytes(h, &d->n_grouser, sizeof d->n_grouser), &d->grouser_height,
                               sizeof d->grouser_height);
+    }
+    // What acts otherwise than by default: soil in soil, the row's model elsewhere.
+    for (int32_t i = 0; i < m->n_material * m->n_material; i++) {
+        const bool is_soil = is_soil_pair(m, i / m->n_material, i % m->n_material);
+        const int32_t acts[2] = {i, m->pair_model[i]};
+        if (acts[1] == (is_soil ? USI_MODEL_SOIL : m->pair[i].model)) continue;
+        const char *name = usi_pair_model_name(m, acts[1]);
+        h = us_hash_bytes(us_hash_bytes(h, acts, sizeof acts), name, strlen(name) + 1);
     }
     for (int32_t i = 0; i < m->n_pair_row; i++)
         h = hash_properties(h, m->pair_row[i].parameters, m->pair_row[i].n_parameter);

@@ -14,6 +14,7 @@
 #include "understudy/geom.h"
 #include "understudy/interaction.h"
 #include "understudy/model.h"
+#include "understudy/soil_law.h"
 
 typedef enum usi_node_kind {
     USI_NODE_HINGE,  // turns about its axis
@@ -190,7 +191,7 @@ typedef struct usi_soil_map {
 // How two materials touch: element a * n_material + b of the table, the same for (b, a).
 typedef struct usi_pair {
     us_pair_values values;
-    int32_t model;      // index into the model's interactions
+    int32_t model;      // index into the model's interactions, of what acts where no soil does
     int32_t parameter;  // its row among `pair_row`, where parameters of its own are; -1: no row speaks of it
 } usi_pair;
 
@@ -202,6 +203,9 @@ typedef struct usi_interaction_row {
 
 // The interaction models that are there without being registered: their `touch` is NULL.
 enum { USI_MODEL_COMPLIANT, USI_MODEL_SPRING_DAMPER, USI_MODEL_FIRST_REGISTERED };
+// What acts between two materials (pair_model): one of these, or, below 0, a law of soil. That acts in
+// grounds of soil; elsewhere the two are compliant.
+enum { USI_MODEL_SOIL = -1 };  // the library's own; USI_MODEL_SOIL - 1 - i: soil_law[i]
 enum { USI_MIN_EXPONENT = 1, USI_MAX_EXPONENT = 4 };  // of the model spring-damper
 
 // Two bodies (links) that never collide; a < b, -1 is the world; in order of (a, b). Those of joints and
@@ -303,7 +307,11 @@ struct us_model {
     const us_interaction
         *interaction;  // models of contact: the built-in ones, then those that were registered
     const usi_interaction_row *pair_row;  // one per row of the spec's table
-    const us_material_def *material;      // n_material, with their properties; 0 is "default"
+    const int32_t *pair_model;            // n_material * n_material: what acts at the start
+    const us_soil_law *soil_law;          // those that were registered
+    int32_t n_soil_law;
+    int32_t n_law_state;              // numbers that a contact point keeps for them: of the law that has most
+    const us_material_def *material;  // n_material, with their properties; 0 is "default"
     const usi_deformable_row *patch;
     const usi_region_row *region;  // later ones lie over earlier ones
     const usi_soil_map *soil_map;  // later ones lie over earlier ones
@@ -330,6 +338,11 @@ us_pose usi_node_motion(const usi_node *n, const double *q);
 us_pose usi_node_rest(const usi_node *n);
 
 int32_t usi_find_material(const us_model *m, const char *name);  // -1: unknown
+// What acts between two materials, by its name and back. US_ERR_NAME: there is no such model.
+us_status usi_find_pair_model(const us_model *m, const char *name, int32_t *out_model);
+const char *usi_pair_model_name(const us_model *m, int32_t model);
+// Whether a model can act between two materials with the parameters of their row.
+bool usi_pair_model_fits(const us_model *m, int32_t a, int32_t b, int32_t model);
 int32_t usi_find_friction(const us_model *m, int32_t v);  // place in `friction`; -1: a velocity without
 
 // soil_map.c: what maps say of a soil at a place of its ground's frame. Paged ones are read where a client

@@ -214,6 +214,17 @@ static us_status carry_batteries(move *x) {
 
 // ---------------------------------------------------------------- materials
 
+// What was chosen while running stays chosen, where the model has not changed its mind and still has it.
+static void carry_pair_model(const move *x, int32_t a, int32_t b, int32_t at, int32_t was) {
+    const us_model *m = x->to->model, *o = x->from->model;
+    const char *then = usi_pair_model_name(o, o->pair_model[was]),
+               *acts = usi_pair_model_name(o, x->from->now.contact.pair_model[was]);
+    int32_t model;
+    if (strcmp(usi_pair_model_name(m, m->pair_model[at]), then) == 0 &&
+        usi_find_pair_model(m, acts, &model) == US_OK && usi_pair_model_fits(m, a, b, model))
+        x->to->now.contact.pair_model[at] = model;
+}
+
 static us_status carry_pairs(move *x) {
     const us_model *m = x->to->model, *o = x->from->model;
     const int32_t *old =
@@ -226,6 +237,7 @@ static us_status carry_pairs(move *x) {
             const us_pair_values *now = &m->pair[at].values, *then = &o->pair[was].values;
             if (memcmp(now, then, sizeof *now) == 0)
                 x->to->now.contact.pair[at] = x->from->now.contact.pair[was];
+            carry_pair_model(x, a, b, at, was);
         }
     }
     for (int32_t a = 0; a < m->n_soil; a++) {
@@ -326,10 +338,10 @@ static us_status match_geoms(move *x) {
 // Numbers of one model's law mean nothing to another one.
 static bool is_same_law(const move *x, const usi_touch *t, int32_t a, int32_t b) {
     const us_model *m = x->to->model, *o = x->from->model;
-    const usi_pair *now = &m->pair[m->geom[a].material * m->n_material + m->geom[b].material];
-    const usi_pair *then =
-        &o->pair[o->geom[t->geom_a].material * o->n_material + o->geom[t->geom_b].material];
-    return strcmp(m->interaction[now->model].name, o->interaction[then->model].name) == 0;
+    const int32_t now = m->geom[a].material * m->n_material + m->geom[b].material,
+                  then = o->geom[t->geom_a].material * o->n_material + o->geom[t->geom_b].material;
+    return strcmp(usi_pair_model_name(m, x->to->now.contact.pair_model[now]),
+                  usi_pair_model_name(o, x->from->now.contact.pair_model[then])) == 0;
 }
 
 static us_status carry_contacts(move *x, us_error *err) {
@@ -370,6 +382,9 @@ static us_status carry_contacts(move *x, us_error *err) {
         to->touch[i].first = n_anchor;
         to->touch[i].material = usi_find_material(m, o->material[t->material].name);
         for (int32_t k = 0; k < t->n; k++) {
+            for (int32_t j = 0; j < m->n_law_state; j++)
+                to->law_state[n_anchor * m->n_law_state + j] =
+                    j < o->n_law_state ? from->law_state[(t->first + k) * o->n_law_state + j] : 0;
             usi_anchor *a = &to->anchor[n_anchor++];
             *a = from->anchor[t->first + k];
             // What is kept is an impulse: the same force over another step.
@@ -480,16 +495,30 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
 
 // ---------------------------------------------------------------- single objects
 
-// What touched a tree that is now elsewhere says nothing about the new place.
-static void forget_contacts(us_sim *s, int32_t tree) {
+// Which pairs of shapes: those of a tree, or, -1, of two materials.
+typedef struct forgotten {
+    int32_t tree, a, b;
+} forgotten;
+
+static bool is_forgotten(const us_model *m, const usi_touch *t, const forgotten *f) {
+    const int32_t ma = t->material, mb = m->geom[t->geom_b].material;
+    if (f->tree >= 0) return m->geom[t->geom_a].tree == f->tree || m->geom[t->geom_b].tree == f->tree;
+    return (ma == f->a && mb == f->b) || (ma == f->b && mb == f->a);
+}
+
+// What touched a tree that is now elsewhere, or by another model, says nothing about what comes.
+static void forget_contacts(us_sim *s, const forgotten *f) {
     const us_model *m = s->model;
     usi_contact_state *c = &s->now.contact;
+    const int32_t n_state = m->n_law_state;
     int32_t n = 0, n_anchor = 0;
     for (int32_t i = 0; i < c->n_touch[0]; i++) {
         usi_touch t = c->touch[i];
-        if (m->geom[t.geom_a].tree == tree || m->geom[t.geom_b].tree == tree) continue;
+        if (is_forgotten(m, &t, f)) continue;
         for (int32_t k = 0; k < t.n; k++)
             c->anchor[n_anchor + k] = c->anchor[t.first + k];
+        for (int32_t k = 0; k < t.n * n_state; k++)
+            c->law_state[n_anchor * n_state + k] = c->law_state[t.first * n_state + k];
         t.first = n_anchor;
         n_anchor += t.n;
         c->touch[n++] = t;
@@ -498,9 +527,32 @@ static void forget_contacts(us_sim *s, int32_t tree) {
     c->n_anchor[0] = n_anchor;
 }
 
+us_status us_sim_set_pair_model(us_sim *s, us_material a, us_material b, const char *model) {
+    int32_t acts = 0;
+    if (!s || !model || a.i < 0 || b.i < 0 || a.i >= s->model->n_material || b.i >= s->model->n_material)
+        return US_ERR_ARG;
+    if (usi_find_pair_model(s->model, model, &acts)) return US_ERR_NAME;
+    if (!usi_pair_model_fits(s->model, a.i, b.i, acts)) return US_ERR_VALUE;
+    const int32_t n = s->model->n_material;
+    int32_t *now = s->now.contact.pair_model;
+    if (now[a.i * n + b.i] != acts) {
+        forget_contacts(s, &(forgotten){-1, a.i, b.i});
+        s->has_last_step = false;
+        if (s->contacts) s->contacts->collide.n_soil_contact = 0;
+    }
+    now[a.i * n + b.i] = now[b.i * n + a.i] = acts;
+    usi_report_input(s, &(usi_input){USI_INPUT_PAIR_MODEL, a.i, b.i, 1, &(double){acts}});
+    return US_OK;
+}
+
+const char *us_sim_get_pair_model(const us_sim *s, us_material a, us_material b) {
+    if (!s || a.i < 0 || b.i < 0 || a.i >= s->model->n_material || b.i >= s->model->n_material) return NULL;
+    return usi_pair_model_name(s->model, s->now.contact.pair_model[a.i * s->model->n_material + b.i]);
+}
+
 void usi_sim_restart(us_sim *s, int32_t tree) {
     s->has_last_step = false;
-    forget_contacts(s, tree);
+    forget_contacts(s, &(forgotten){.tree = tree});
     start_tree(s, tree);
 }
 
@@ -542,7 +594,7 @@ us_status us_sim_set_joint(us_sim *s, us_joint joint, const double *q, const dou
     }
     if (v) memmove(s->now.v + j->first_v, v, (size_t)j->n_v * sizeof(double));
     int32_t tree = m->node[j->first_v].tree;
-    if (q) forget_contacts(s, tree);
+    if (q) forget_contacts(s, &(forgotten){.tree = tree});
     for (int32_t i = 0; q && i < m->n_friction; i++) {
         const usi_joint_law *law = &m->joint_law[m->friction[i]];
         bool is_stuck = usi_friction_now(law, s->now.blockage[i]).kp > 0;

@@ -83,6 +83,18 @@ static void throw_soil(usi_deformable *patch, const usi_soil_contact *k, us_pose
     }
 }
 
+// Whether a column belongs to the part of a wheel that lies in this soil. What no soil has is that of the one
+// under the hub.
+__attribute__((noinline)) static bool is_in_part(const us_sim *s, const usi_soil_contact *k,
+                                                 const usi_deformable *patch, int32_t i, int32_t j) {
+    const us_model *m = s->model;
+    const usi_contacts *c = s->contacts;
+    const int32_t main = c->collide.touch_now[c->collide.point[k->point].touch].material,
+                  here = usi_ground_material_at(m, &s->now.contact, k->ground, usi_deformable_x(patch, i),
+                                                usi_deformable_y(patch, j));
+    return (usi_soil_acts(c, here, m->geom[k->geom].material) ? here : main) == k->material;
+}
+
 // What a wheel has rolled over, behind its hub, lies as deep as its rim. What is under it before the hub does
 // not rise, and stands until the hub has come to it. Nor does anything rise in the rut just behind the wheel:
 // what is pressed out comes up beside it.
@@ -109,6 +121,7 @@ static void print_wheel(us_sim *s, const usi_soil_contact *k, double compaction)
             double z = (-B - sqrt(D)) / A, along = k->direction * (a + z * ahead.z),
                    side = dx * left.x + dy * left.y + z * left.z;
             if (fabs(side) > half || along > reach || along < -reach - 1.5 * patch->spacing) continue;
+            if (k->share != 1 && !is_in_part(s, k, patch, i, j)) continue;
             usi_deformable_cover(patch, i, j);
             if (along > 0 || along < -reach || !is_rolling) continue;
             press(s, g, i, j, (int32_t)lrint((hub.z + z) / USI_DEFORMABLE_UNIT), &volume);
@@ -172,6 +185,26 @@ static int32_t foot_goal(const usi_deformable *patch, const foot_form *foot, int
         rise = foot->radius - sqrt(fmax(foot->radius * foot->radius - square, 0));
     }
     return (int32_t)lrint((foot->z + rise) / USI_DEFORMABLE_UNIT);
+}
+
+int32_t usi_foot_columns(const us_sim *s, const usi_soil_contact *k, usi_foot_column *out, int32_t cap) {
+    const usi_geom *g = &s->model->geom[k->ground];
+    const usi_deformable *patch = g->patch >= 0 ? &s->patch[g->patch] : NULL;
+    foot_form foot;
+    int32_t n = 0;
+    if (!patch || !foot_print(patch, k, &s->contacts->collide.point[k->point], g->X_NG, &foot)) return 0;
+    for (int32_t j = foot.area.y0; j < foot.area.y1; j++) {
+        for (int32_t i = foot.area.x0; i < foot.area.x1; i++) {
+            const int32_t goal = foot_goal(patch, &foot, i, j);
+            if (goal == INT32_MAX) continue;
+            const double z = USI_DEFORMABLE_UNIT * goal;
+            if (n < cap)
+                out[n] = (usi_foot_column){usi_deformable_x(patch, i), usi_deformable_y(patch, j), z,
+                                           fmax(k->sinkage - (z - foot.z), 0)};
+            n++;
+        }
+    }
+    return n;
 }
 
 // Nothing flows under a foot, nor comes up there: what one corner of it presses out would be pressed again by

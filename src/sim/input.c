@@ -56,6 +56,14 @@ static us_status apply_pair(us_sim *s, const usi_input *in) {
     return us_sim_set_pair(s, (us_material){in->index}, (us_material){in->other}, &values);
 }
 
+static us_status apply_pair_model(us_sim *s, const usi_input *in) {
+    const us_model *m = s->model;
+    if (in->n != 1 || !(in->number[0] >= USI_MODEL_SOIL - m->n_soil_law && in->number[0] < m->n_interaction))
+        return US_ERR_ARG;
+    return us_sim_set_pair_model(s, (us_material){in->index}, (us_material){in->other},
+                                 usi_pair_model_name(m, (int32_t)in->number[0]));
+}
+
 void usi_report_joint(const us_sim *s, us_joint joint, const double *q, const double *v) {
     const usi_joint *j = &s->model->joint[joint.i];
     double number[13];  // of a floating joint, which has most
@@ -97,6 +105,8 @@ us_status usi_sim_apply_input(us_sim *s, const usi_input *in) {
         return apply_joint(s, in);
     case USI_INPUT_PAIR:
         return apply_pair(s, in);
+    case USI_INPUT_PAIR_MODEL:
+        return apply_pair_model(s, in);
     case USI_INPUT_SOIL:
         return apply_soil(s, in);
     case USI_INPUT_REGION:

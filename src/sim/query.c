@@ -295,9 +295,9 @@ static double soil_value(const us_sim *s, int32_t body, int part) {
         if (k.is_wheel) {
             value[1] = k.slip;
             value[2] = k.slip_angle;
-            value[3] = k.force.x;
-            value[4] = k.force.y;
-            value[6] = k.moment;
+            value[3] += k.force.x;
+            value[4] += k.force.y;
+            value[6] += k.moment;
         }
     }
     return value[part];

@@ -75,19 +75,20 @@ enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
 
 // Inputs by calls (input.c). X(kind, name): numbers that can be recorded; the last two are a state and a
 // model as a whole, which cannot.
-#define USI_INPUT_LIST(X)             \
-    X(USI_INPUT_DRIVE, "drive")       \
-    X(USI_INPUT_TORQUE, "torque")     \
-    X(USI_INPUT_WRENCH, "wrench")     \
-    X(USI_INPUT_STRENGTH, "strength") \
-    X(USI_INPUT_BLOCKAGE, "blockage") \
-    X(USI_INPUT_BATTERY, "battery")   \
-    X(USI_INPUT_JOINT, "joint")       \
-    X(USI_INPUT_PAIR, "pair")         \
-    X(USI_INPUT_SOIL, "soil")         \
-    X(USI_INPUT_REGION, "region")     \
-    X(USI_INPUT_HOLD, "hold")         \
-    X(USI_INPUT_STATE, "state")       \
+#define USI_INPUT_LIST(X)                    \
+    X(USI_INPUT_DRIVE, "drive")              \
+    X(USI_INPUT_TORQUE, "torque")            \
+    X(USI_INPUT_WRENCH, "wrench")            \
+    X(USI_INPUT_STRENGTH, "strength")        \
+    X(USI_INPUT_BLOCKAGE, "blockage")        \
+    X(USI_INPUT_BATTERY, "battery")          \
+    X(USI_INPUT_JOINT, "joint")              \
+    X(USI_INPUT_PAIR, "pair")                \
+    X(USI_INPUT_PAIR_MODEL, "model-of-pair") \
+    X(USI_INPUT_SOIL, "soil")                \
+    X(USI_INPUT_REGION, "region")            \
+    X(USI_INPUT_HOLD, "hold")                \
+    X(USI_INPUT_STATE, "state")              \
     X(USI_INPUT_MODEL, "model")
 
 typedef enum usi_input_kind {
@@ -101,8 +102,8 @@ enum { USI_INPUT_NUMBERS = 64 };  // more than any has
 typedef struct usi_input {
     usi_input_kind kind;
     int32_t index;  // of the drive, body, joint, battery, material or region; hold: of `held`
-    int32_t other;  // pair: the other material; region: its material; soil: us_soil_lateral; joint: 1 with
-                    // positions, 2 with velocities, 3 with both; hold: 1, or 0: it goes on
+    int32_t other;  // pair and its model: the other material; region: its material; soil: us_soil_lateral;
+                    // joint: 1 with positions, 2 with velocities, 3 with both; hold: 1, or 0: it goes on
     int32_t n;
     const double *number;
 } usi_input;
@@ -202,6 +203,14 @@ int32_t usi_sim_n_held(const us_sim *s);
 us_status usi_hold_follow(us_sim *s);
 // Of the trees from one to before another: takes the speed of those that are held.
 void usi_stop_held(us_sim *s, int32_t tree, int32_t end);
+
+// A column of a bed under a foot, in the ground's frame.
+typedef struct usi_foot_column {
+    double x, y, z;  // m, where the foot is
+    double depth;    // m, of the foot in the soil there
+} usi_foot_column;
+// deformable_print.c: those under a foot, `cap` at most; returns how many there are.
+int32_t usi_foot_columns(const us_sim *s, const usi_soil_contact *k, usi_foot_column *out, int32_t cap);
 
 // readings.c: what an encoder says.
 usi_encoder_reading usi_sim_read_encoder(const us_sim *s, int32_t encoder);

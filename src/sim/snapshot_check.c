@@ -121,8 +121,14 @@ static bool is_contact_sound(const us_sim *s, const usi_contact_state *c) {
         if (!is_anchor_sound(&c->anchor[i])) return false;
     }
     for (int32_t i = 0; i < m->n_material * m->n_material; i++) {
-        if (!usi_pair_is_sound(&c->pair[i])) return false;
+        const int32_t model = c->pair_model[i];
+        if (!usi_pair_is_sound(&c->pair[i]) || model >= m->n_interaction ||
+            model < USI_MODEL_SOIL - m->n_soil_law ||
+            !usi_pair_model_fits(m, i / m->n_material, i % m->n_material, model))
+            return false;
     }
+    if (m->n_law_state > 0 && !usi_are_numbers(c->law_state, (size_t)c->n_anchor[0] * (size_t)m->n_law_state))
+        return false;
     for (int32_t i = 0; i < m->n_loose; i++) {
         if (c->parted[i] < 0 || c->parted[i] > 1) return false;
     }

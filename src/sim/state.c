@@ -17,7 +17,8 @@ int32_t usi_state_fields(const us_model *m, int32_t room, size_t n_plugin_byte, 
                  n_reading = (size_t)m->n_reading;
     const size_t max_contact = m->n_geom > 0 ? (size_t)room : 0,
                  n_pair = (size_t)m->n_material * (size_t)m->n_material, n_loose = (size_t)m->n_loose,
-                 n_soil = (size_t)m->n_soil, n_region = (size_t)m->n_region, n_hold = (size_t)m->n_hold;
+                 n_soil = (size_t)m->n_soil, n_region = (size_t)m->n_region, n_hold = (size_t)m->n_hold,
+                 n_law_state = (size_t)m->n_law_state;
     size_t size = 0;
     int32_t n = 0;
     USI_STATE_FIELDS(USI_FIELD_ROW)
@@ -93,6 +94,9 @@ static us_status start(us_sim *s, us_error *err) {
     }
     for (int32_t i = 0; i < m->n_material * m->n_material; i++)
         s->now.contact.pair[i] = m->pair[i].values;
+    if (m->n_material > 0)
+        memcpy(s->now.contact.pair_model, m->pair_model,
+               (size_t)m->n_material * (size_t)m->n_material * sizeof *m->pair_model);
     for (int32_t i = 0; i < m->n_soil; i++)
         s->now.contact.soil[i] = m->material[i].soil;
     for (int32_t i = 0; i < m->n_region; i++)
@@ -234,6 +238,8 @@ static int32_t used_fields(const us_sim *s, usi_field *f, const used_counts *use
         // By name: arrays without elements share their place with the next one.
         if (strcmp(f[i].name, "touch") == 0) f[i].count = (size_t)used->n_touch;
         if (strcmp(f[i].name, "anchor") == 0) f[i].count = (size_t)used->n_anchor;
+        if (strcmp(f[i].name, "law_state") == 0)
+            f[i].count = (size_t)used->n_anchor * (size_t)s->model->n_law_state;
         if (strcmp(f[i].name, "applied") == 0) f[i].count = (size_t)used->n_applied;
     }
     return n;
@@ -291,6 +297,8 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
         if (strcmp(f[i].name, "applied") == 0) f[i].count = (size_t)used.n_applied;
         if (strcmp(f[i].name, "touch") == 0) f[i].count = (size_t)used.n_touch;
         if (strcmp(f[i].name, "anchor") == 0) f[i].count = (size_t)used.n_anchor;
+        if (strcmp(f[i].name, "law_state") == 0)
+            f[i].count = (size_t)used.n_anchor * (size_t)s->model->n_law_state;
         const size_t bytes = f[i].count * f[i].each;
         if (bytes > length - at) return US_ERR_SNAPSHOT;
         if (count) memcpy(count, (const char *)buf + at, sizeof *count);
@@ -327,14 +335,25 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     return US_OK;
 }
 
+// Fields that are not hashed: what acts between materials as long as it is what the model says, and what laws
+// of soil keep where there are none.
+static bool is_as_modelled(const us_sim *s, const usi_field *f) {
+    const us_model *m = s->model;
+    if (strcmp(f->name, "law_state") == 0) return m->n_law_state == 0;
+    return strcmp(f->name, "pair_model") == 0 &&
+           memcmp(s->now.contact.pair_model, m->pair_model, f->count * f->each) == 0;
+}
+
 uint64_t us_sim_hash(const us_sim *s) {
     if (!s) return 0;
     usi_field f[MAX_FIELDS];
     const used_counts used = used_now(s);
     int32_t n = used_fields(s, f, &used);
     uint64_t hash = s->model->hash;
-    for (int32_t i = 0; i < n; i++)
-        hash = us_hash_bytes(hash, (const char *)s->now.block + f[i].offset, f[i].count * f[i].each);
+    for (int32_t i = 0; i < n; i++) {
+        if (!is_as_modelled(s, &f[i]))
+            hash = us_hash_bytes(hash, (const char *)s->now.block + f[i].offset, f[i].count * f[i].each);
+    }
     return usi_deformables_hash(s, hash);
 }
 

@@ -12,8 +12,11 @@ void usi_carry_over(us_sim *s) {
     for (int32_t i = s->model->n_node; i < s->model->n_pad; i++)
         s->next.v[i] = s->next.a[i] = 0;
     int32_t n_pair = s->model->n_material * s->model->n_material;
-    if (n_pair > 0)
+    if (n_pair > 0) {
         memcpy(s->next.contact.pair, s->now.contact.pair, (size_t)n_pair * sizeof *s->now.contact.pair);
+        memcpy(s->next.contact.pair_model, s->now.contact.pair_model,
+               (size_t)n_pair * sizeof *s->now.contact.pair_model);
+    }
     for (int32_t i = 0; i < s->model->n_loose; i++)
         s->next.contact.parted[i] = s->now.contact.parted[i];
     for (int32_t i = 0; i < s->model->n_soil; i++)

@@ -48,12 +48,12 @@ us_status usi_solve_contacts(us_sim *s, const us_command *c) {
                                     .out_v = s->end_v};
     if (usi_solve_islands(s->contacts, &s->now.contact, &s->next.contact, &push)) return US_OK;
     for (int32_t i = 0; i < s->contacts->islands.n_island; i++) {
-        int32_t model = s->contacts->islands.island[i].refused - 1;
-        if (model < 0) continue;
-        return us_error_set(&s->error, US_ERR_VALUE, NULL,
-                            "check the model's parameters in its <pair>, and what it answers",
-                            "tick %lld, stage contact: the interaction model \"%s\" gave no usable law",
-                            (long long)s->now.tick[0], s->model->interaction[model].name);
+        int32_t pair = s->contacts->islands.island[i].refused - 1;
+        if (pair < 0) continue;
+        return us_error_set(
+            &s->error, US_ERR_VALUE, NULL, "check the model's parameters in its <pair>, and what it answers",
+            "tick %lld, stage contact: the interaction model \"%s\" gave no usable law",
+            (long long)s->now.tick[0], usi_pair_model_name(s->model, s->now.contact.pair_model[pair]));
     }
     return usi_diverged(s, "contact", NULL);
 }

@@ -1,12 +1,21 @@
-// Interaction models of one's own: made known to a spec one by one, or all those of a shared library.
+// Models of one's own, of contact and of soil: made known to a spec one by one, or all those of a shared
+// library.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "spec/soil_plugin.h"
 #include "spec/spec.h"
 
 // The models that are always there: usi_pair.model counts them first.
-static const char *const builtin[] = {"compliant", "spring-damper"};
+static const char *const builtin[] = {"compliant", "spring-damper", "soil"};
+
+bool usi_is_builtin_model(const char *name) {
+    for (size_t i = 0; i < sizeof builtin / sizeof *builtin; i++) {
+        if (strcmp(name, builtin[i]) == 0) return true;
+    }
+    return false;
+}
 
 // Checks a model without looking at what another version may have placed elsewhere: the version comes first.
 static us_status check_model(const us_spec *spec, const us_interaction *model, const us_place *place,
@@ -25,11 +34,12 @@ static us_status check_model(const us_spec *spec, const us_interaction *model, c
     if (!model->touch)
         return us_error_set(err, US_ERR_VALUE, place, "set its member touch",
                             "the interaction model \"%.100s\" has no function", model->name);
-    for (size_t i = 0; i < sizeof builtin / sizeof *builtin; i++) {
-        if (strcmp(model->name, builtin[i]) != 0) continue;
+    if (usi_is_builtin_model(model->name))
         return us_error_set(err, US_ERR_NAME, place, "choose another name",
                             "\"%.100s\" is a model of the library itself", model->name);
-    }
+    if (usi_find_soil_law(spec, model->name) >= 0)
+        return us_error_set(err, US_ERR_NAME, place, "give each model its own name",
+                            "there is a law of soil \"%.100s\" already", model->name);
     for (int32_t i = 0; i < spec->n_interaction; i++) {
         const us_interaction *have = &spec->interaction[i];
         if (strcmp(model->name, have->name) != 0) continue;
@@ -65,13 +75,34 @@ us_status us_spec_add_interaction(us_spec *spec, const us_interaction *model, us
     return add(spec, model, NULL, err);
 }
 
-// The function that lists the models. ISO C has no cast from an object pointer to a function pointer; POSIX
+// A function of a library by its name. ISO C has no cast from an object pointer to a function pointer; POSIX
 // promises that they look alike.
-static us_plugin_function find_function(void *library) {
-    void *symbol = dlsym(library, "us_plugin_interactions");
-    us_plugin_function function = NULL;
-    memcpy(&function, &symbol, sizeof function);
-    return function;
+static void find_function(void *library, const char *name, void *out_function) {
+    void *symbol = dlsym(library, name);
+    memcpy(out_function, &symbol, sizeof symbol);
+}
+
+// All models of a library. `out_n`: how many there are.
+static us_status add_all(us_spec *spec, void *library, const us_place *place, int32_t *out_n, us_error *err) {
+    us_plugin_function interactions;
+    us_plugin_soil_law_function laws;
+    find_function(library, "us_plugin_interactions", &interactions);
+    find_function(library, "us_plugin_soil_laws", &laws);
+    if (!interactions && !laws)
+        return us_error_set(err, US_ERR_NAME, place,
+                            "export const us_interaction *us_plugin_interactions(int32_t *out_n), or const "
+                            "us_soil_law *us_plugin_soil_laws(int32_t *out_n), marked US_API",
+                            "the library has no function us_plugin_interactions, nor us_plugin_soil_laws");
+    int32_t n = 0, n_law = 0;
+    const us_interaction *interaction = interactions ? interactions(&n) : NULL;
+    const us_soil_law *law = laws ? laws(&n_law) : NULL;
+    us_status status = US_OK;
+    for (int32_t i = 0; interaction && i < n && !status; i++)
+        status = add(spec, &interaction[i], place, err);
+    for (int32_t i = 0; law && i < n_law && !status; i++)
+        status = usi_add_soil_law(spec, &law[i], place, err);
+    *out_n = (interaction && n > 0 ? n : 0) + (law && n_law > 0 ? n_law : 0);
+    return status;
 }
 
 us_status us_spec_load_plugin(us_spec *spec, const char *path, us_error *err) {
@@ -95,24 +126,18 @@ us_status us_spec_load_plugin(us_spec *spec, const char *path, us_error *err) {
                             "name a shared library that was built for this machine; see docs/interaction.md",
                             "the plug-in cannot be loaded: %.400s", why ? why : "no reason given");
     }
-    us_plugin_function function = find_function(library);
-    us_status status = US_OK;
-    int32_t n = 0, before = spec->n_interaction;
-    const us_interaction *models = function ? function(&n) : NULL;
-    if (!function) {
-        status =
-            us_error_set(err, US_ERR_NAME, &place,
-                         "export const us_interaction *us_plugin_interactions(int32_t *out_n), marked US_API",
-                         "the library has no function us_plugin_interactions");
-    } else if (!models || n <= 0) {
+    const int32_t before = spec->n_interaction, laws = spec->n_soil_law;
+    int32_t n = 0;
+    us_status status = add_all(spec, library, &place, &n, err);
+    if (!status && n == 0)
         status = us_error_set(err, US_ERR_VALUE, &place,
                               "return the array of models and set *out_n to their number",
-                              "the plug-in offers no interaction model");
-    }
-    for (int32_t i = 0; models && i < n && !status; i++)
-        status = add(spec, &models[i], &place, err);
+                              "the plug-in offers no interaction model and no law of soil");
     // All of them or none.
-    if (status) spec->n_interaction = before;
+    if (status) {
+        spec->n_interaction = before;
+        spec->n_soil_law = laws;
+    }
     dlclose(library);
     return status;
 }

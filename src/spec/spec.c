@@ -78,7 +78,7 @@ us_shape_def us_shape_def_default(us_shape_kind kind) {
 }
 
 us_pair_def us_pair_def_default(void) {
-    us_pair_def d = {.model = "compliant"};
+    us_pair_def d = {.model = NULL};
     d.values = (us_pair_values){.static_friction = 0.90,
                                 .kinetic_friction = 0.80,
                                 .viscous = 0.50,
@@ -133,6 +133,7 @@ void us_spec_destroy(us_spec *spec) {
     usi_release(&a, spec->list, (size_t)spec->cap_##list * sizeof(type), _Alignof(max_align_t));
     USI_SPEC_LISTS(FREE_LIST)
     FREE_LIST(us_interaction, interaction)
+    FREE_LIST(us_soil_law, soil_law)
     FREE_LIST(us_network_def, network)
 #undef FREE_LIST
     usi_arena_fini(&spec->texts);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "understudy/interaction.h"
 #include "understudy/network.h"
+#include "understudy/soil_law.h"
 #include "understudy/spec.h"
 
 // X(type, list): each list is a growing array `list` with n_list elements and room for cap_list.
@@ -33,6 +34,7 @@ struct us_spec {
     int32_t n_##list, cap_##list;
     USI_SPEC_LISTS(SPEC_LIST)
     SPEC_LIST(us_interaction, interaction)  // models of contact that were registered; their names are copies
+    SPEC_LIST(us_soil_law, soil_law)        // the same of soil
     SPEC_LIST(us_network_def, network)      // at most one for each group
 #undef SPEC_LIST
     double clock_rate;  // Hz

@@ -13,6 +13,8 @@ static us_status copy_lists(const us_spec *from, us_spec *to) {
     us_status status = us_spec_set_world(to, &from->world);
     for (int32_t i = 0; i < from->n_interaction && !status; i++)
         status = us_spec_add_interaction(to, &from->interaction[i], NULL);
+    for (int32_t i = 0; i < from->n_soil_law && !status; i++)
+        status = us_spec_add_soil_law(to, &from->soil_law[i], NULL);
     for (int32_t i = 0; i < from->n_group && !status; i++)
         status = us_spec_add_group(to, &from->group[i], NULL);
     for (int32_t i = 0; i < from->n_link && !status; i++)

@@ -128,17 +128,22 @@ static us_status read_pair(usi_command *c, const words *w, us_error *err) {
     c->name = w->word[1];
     c->other = w->word[2];
     for (int32_t i = 3; i < w->n; i++) {
-        const char *key = "", *value = "", *names[USI_PAIR_KEYS + 1] = {"friction"};
+        const char *key = "", *value = "", *names[USI_PAIR_KEYS + 2] = {"friction", "model"};
         us_status status = cut_key(w->word[i], usage, &key, &value, err);
         if (status) return status;
         int32_t field = 0;
         while (field < USI_PAIR_KEYS && strcmp(pair_keys[field].name, key) != 0)
             field++;
         for (int32_t k = 0; k < USI_PAIR_KEYS; k++)
-            names[k + 1] = pair_keys[k].name;
+            names[k + 2] = pair_keys[k].name;
+        if (strcmp(key, "model") == 0) {
+            if (c->model) return us_error_set(err, US_ERR_NAME, NULL, "say it once", "model is said twice");
+            c->model = value;
+            continue;
+        }
         bool is_both = strcmp(key, "friction") == 0;  // static and kinetic alike
         if (field == USI_PAIR_KEYS && !is_both)
-            return usi_fail_unknown("value of a pair", key, names, USI_PAIR_KEYS + 1, err);
+            return usi_fail_unknown("value of a pair", key, names, USI_PAIR_KEYS + 2, err);
         status = add_value(c, is_both ? 0 : field, value, err);
         if (!status && is_both) status = add_value(c, 1, value, err);
         if (status) return status;

@@ -153,6 +153,8 @@ typedef struct usi_key_value {
 
 typedef struct usi_command {
     usi_verb verb;
+    // What is to act between the materials of `pair`; NULL: what acts already.
+    const char *model;
     // NAME; of `pair` A and B; of `region` its name and a material; of `fault` ROBOT and JOINT ("": none); of
     // `adopt` ROBOT; of `authority` ROBOT and MODE; of `record` the file, NULL for off
     const char *name, *other;

@@ -143,6 +143,21 @@ static us_status find_material(const us_model *model, const char *name, us_mater
     return us_error_set(err, US_ERR_NAME, NULL, remedy, "there is no material \"%.100s\"", name);
 }
 
+// Whether a model may act between two materials, and then it does.
+static us_status set_pair_model(us_sim *sim, us_material a, us_material b, const char *name, us_error *err) {
+    us_status status = us_sim_set_pair_model(sim, a, b, name);
+    if (status == US_ERR_NAME)
+        return us_error_set(err, status, NULL,
+                            "write compliant, spring-damper, soil, or a model of a plug-in of the scene",
+                            "model: there is no interaction model \"%.100s\"", name);
+    if (status)
+        return us_error_set(err, status, NULL,
+                            "write soil where one of the two is soil, and spring-damper where the pair's "
+                            "exponent is 1 to 4",
+                            "model: \"%.100s\" cannot act between these materials", name);
+    return US_OK;
+}
+
 // One friction alone moves the other with it: sliding never holds better than sticking.
 static us_status set_pair(usi_live *live, const usi_command *c, char *reply, size_t cap, us_error *err) {
     us_material a, b;
@@ -172,10 +187,13 @@ static us_status set_pair(usi_live *live, const usi_command *c, char *reply, siz
             snprintf(reply, cap, "static-friction goes up with it");
         }
     }
+    if (c->model && !status) status = set_pair_model(live->sim, a, b, c->model, err);
+    if (status) return status;
     us_soil soil;
     bool is_soil =
         us_sim_get_soil(live->sim, a, &soil) == US_OK || us_sim_get_soil(live->sim, b, &soil) == US_OK;
-    if (is_soil && !reply[0])
+    const char *acts = us_sim_get_pair_model(live->sim, a, b);
+    if (is_soil && !reply[0] && acts && strcmp(acts, "soil") == 0)
         snprintf(reply, cap,
                  "where it gives way it is soil, whose own numbers hold: soil MATERIAL KEY=VALUE");
     if (!status) status = us_sim_set_pair(live->sim, a, b, &v);

@@ -219,6 +219,10 @@ static void a_pair_changes_what_it_says_and_keeps_friction_in_order(void **state
     live_refused(host, "pair rok soil static-friction=0.3", US_ERR_NAME, "did you mean \"rock\"?");
     live_refused(host, "pair rock velvet static-friction=0.3", US_ERR_NAME, "known: default");
     live_refused(host, "pair rock soil restitution=2", US_ERR_VALUE, "from 0 to 1");
+    live_done(host, "pair rock soil model=spring-damper");
+    assert_string_equal(us_sim_get_pair_model(us_world_get_sim(host), soil, rock), "spring-damper");
+    live_refused(host, "pair rock soil model=magic", US_ERR_NAME, "no interaction model \"magic\"");
+    live_refused(host, "pair rock soil model=soil", US_ERR_VALUE, "cannot act between these materials");
     // It holds on in the next epoch.
     live_done(host, "add box crate size=1,1,1 at=0,0,9");
     model = us_world_view_model(host);

@@ -88,6 +88,9 @@ static void set_pair(const parts *p) {
     values.restitution = 0.25;
     assert_int_equal(us_sim_set_pair(p->sim, p->rock, p->rock, &values), US_OK);
 }
+static void set_pair_model(const parts *p) {
+    assert_int_equal(us_sim_set_pair_model(p->sim, p->rock, p->sand, "compliant"), US_OK);
+}
 static void set_soil(const parts *p) {
     us_soil soil;
     assert_int_equal(us_sim_get_soil(p->sim, p->sand, &soil), US_OK);
@@ -97,9 +100,9 @@ static void set_soil(const parts *p) {
 }
 static void set_region(const parts *p) { assert_int_equal(us_sim_set_region(p->sim, 0, p->sand), US_OK); }
 
-static void (*const calls[])(const parts *) = {set_drive,    set_torque,   apply_force, apply_wrench,
-                                               set_strength, set_blockage, set_joint,   move,
-                                               set_pair,     set_soil,     set_region};
+static void (*const calls[])(const parts *) = {set_drive,    set_torque,     apply_force, apply_wrench,
+                                               set_strength, set_blockage,   set_joint,   move,
+                                               set_pair,     set_pair_model, set_soil,    set_region};
 enum { N = sizeof calls / sizeof calls[0] };
 
 // Each alone changes the state, or this test would prove nothing about it; and each alone verifies.

@@ -16,9 +16,9 @@ function complain(why) { printf "%s:%d: %s\n    %s\n", FILENAME, FNR, $0, why; b
 
 # The public header of a room has its name, so that a room sees public headers only of the rooms it may use.
 function check_room(from, to) {
-    # What plug-ins of the spec are made of stands in a header of its own, and so do networks, materials and rasters.
-    if (to == "interaction" || to == "network" || to == "material") to = "spec"
-    if (from == "interaction" || from == "network" || from == "material") from = "spec"
+    # What plug-ins of the spec are made of stands in a header of its own, and so do networks, materials, laws of soil and rasters.
+    if (to == "interaction" || to == "network" || to == "material" || to == "soil_law") to = "spec"
+    if (from == "interaction" || from == "network" || from == "material" || from == "soil_law") from = "spec"
     if (to == "raster") to = "terrain"
     if (from == "raster") from = "terrain"
     if (to == "query") to = "sim"

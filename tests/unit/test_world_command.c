@@ -71,8 +71,12 @@ static void commands_about_the_world_are_read(void **state) {
     assert_int_equal(c.n_value, 2);
     assert_string_equal(usi_pair_key_name(c.value[1].field), "rolling-length");
     assert_true(c.value[1].value == 5e-3);
+    assert_null(c.model);
     parse("pair a b friction=0.5");
     assert_int_equal(c.n_value, 2);
+    parse("pair a b model=compliant viscous=1");
+    assert_int_equal(c.n_value, 1);
+    assert_string_equal(c.model, "compliant");
     parse("add capsule pill size=0.1,0 at=1,-2,3 rpy=0,0,1.5 mass=2 surface=rock rgba=1,0,0,0.5 "
           "velocity=0,0,-1");
     assert_int_equal(c.object.kind, USI_OBJECT_CAPSULE);
@@ -245,6 +249,7 @@ static void mistakes_are_refused_with_what_to_write_instead(void **state) {
         {"pair a b static-friction=-0.1", US_ERR_VALUE, "out of range"},
         {"pair a b restitution=1.1", US_ERR_VALUE, "from 0 to 1"},
         {"pair a b viscous=1 viscous=2", US_ERR_NAME, "twice"},
+        {"pair a b model=soil model=soil", US_ERR_NAME, "twice"},
         {"pair a b friction=1 static-friction=2", US_ERR_NAME, "twice"},
         {"add", US_ERR_SYNTAX, "for example"},
         {"add box", US_ERR_SYNTAX, "for example"},

@@ -30,10 +30,11 @@ static usi_span part_of(const shared *x, int32_t n, int32_t part) {
 }
 
 // Points of the built-in model without turning rows have one block each.
-static bool has_one_block(const us_model *m, const usi_contact_state *now) {
+static bool has_one_block(const usi_contacts *c, const usi_contact_state *now) {
+    const us_model *m = c->model;
     if (m->n_soil > 0 || m->n_loop > 0) return false;
     for (int32_t i = 0; i < m->n_material * m->n_material; i++) {
-        if (m->pair[i].model != USI_MODEL_COMPLIANT || now->pair[i].torsion_radius > 0 ||
+        if (usi_firm_model(c, i) != USI_MODEL_COMPLIANT || now->pair[i].torsion_radius > 0 ||
             now->pair[i].rolling_length > 0)
             return false;
     }
@@ -42,7 +43,7 @@ static bool has_one_block(const us_model *m, const usi_contact_state *now) {
 
 bool usi_can_share(const usi_contacts *c, const usi_island *s, const usi_contact_state *now) {
     return usi_pool_n_thread(c->pool) > 1 && s->kind == USI_ISLAND_GAUSS_SEIDEL && s->n_point >= MIN_POINTS &&
-           usi_is_fast(c, USI_FAST_SHARE) && has_one_block(c->model, now) &&
+           usi_is_fast(c, USI_FAST_SHARE) && has_one_block(c, now) &&
            !(c->collide.has_overlap && usi_overlap_in(c, s));
 }
 
