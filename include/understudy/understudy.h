@@ -21,6 +21,7 @@
 #include "understudy/query.h"
 #include "understudy/raster.h"
 #include "understudy/record.h"
+#include "understudy/service.h"
 #include "understudy/sim.h"
 #include "understudy/soil.h"
 #include "understudy/spec.h"

@@ -86,14 +86,18 @@ void us_proxy_destroy(us_proxy *p) {
         for (int k = 0; k < USI_COMMAND_SOURCES; k++) {
             if (p->robot[i].own_reader[k]) us_reader_remove(p->robot[i].own_reader[k]);
         }
+        for (int k = 0; k < USI_SERVICE_COUNT; k++)
+            usi_service_deafen(p->robot[i].service[k]);
     }
     us_gate_close(p->gate);
     usi_outbox_destroy(p->outbox);
     for (int32_t i = 0; i < p->n_robot; i++) {
         const usi_robot *r = &p->robot[i];
-        for (int32_t k = 0; r->outlet && k < r->n_topic + USI_SERVICE_COUNT; k++) {
+        for (int32_t k = 0; r->outlet && k < r->n_topic; k++) {
             if (r->outlet[k].writer) us_writer_remove(r->outlet[k].writer);
         }
+        for (int k = 0; k < USI_SERVICE_COUNT; k++)
+            us_service_remove(r->service[k]);
         if (p->robot[i].mailbox) {
             usi_mailbox_fini(p->robot[i].mailbox);
             usi_release(&p->allocator, p->robot[i].mailbox, sizeof(usi_mailbox), _Alignof(usi_mailbox));

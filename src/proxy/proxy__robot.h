@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "bus/motor_server.h"
+#include "bus/service.h"
 #include "kincontrol/odometry.h"
 #include "model/robots.h"
 #include "proxy/link.h"
@@ -54,6 +55,7 @@ typedef struct usi_robot {
     int32_t n_topic;     // of the model's robot
     usi_outlet *outlet;  // of each topic, then USI_SERVICE_COUNT of replies
     us_reader *reader[USI_COMMAND_COUNT];
+    us_service *service[USI_SERVICE_COUNT];
     us_reader *own_reader[USI_COMMAND_SOURCES];  // of sources with a topic of their own
     int32_t command_channel[USI_COMMAND_COUNT];  // of the proxy; -1: none
     usi_motor_server *motors;
