@@ -115,8 +115,7 @@ void cli_print_interfaces(const us_spec *spec, const char *before) {
         print_topics(d);
         print_sensors(spec, d);
         print_sources(d);
-        if (d->has_services)
-            printf("    answers requests to its services, of programs on rmw_cyclonedds_cpp\n");
+        if (d->has_services) printf("    answers requests to its services\n");
         print_link("uplink", &d->uplink);
         print_link("downlink", &d->downlink);
         print_timing(&d->timing);

@@ -32,7 +32,7 @@ if(US_FASTDDS AND US_FASTDDS_INCLUDE AND US_FASTRTPS_LIBRARY AND US_FASTCDR_LIBR
   install(TARGETS understudy_fastdds LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/understudy)
 
   # What the tests need is built with them.
-  foreach(test bus_fastdds meet security nat network_topics network_commands network_graph network_services)
+  foreach(test bus_fastdds bus_services meet security nat network_topics network_commands network_graph network_services)
     if(TARGET e2e_test_${test})
       add_dependencies(e2e_test_${test} understudy_fastdds)
     endif()
@@ -44,6 +44,14 @@ if(US_FASTDDS AND US_FASTDDS_INCLUDE AND US_FASTRTPS_LIBRARY AND US_FASTCDR_LIBR
     target_include_directories(meet_fastdds SYSTEM PRIVATE ${US_FASTDDS_INCLUDE})
     target_link_libraries(meet_fastdds PRIVATE ${US_FASTRTPS_LIBRARY} ${US_FASTCDR_LIBRARY})
     add_dependencies(e2e_test_meet meet_fastdds)
+  endif()
+  if(TARGET e2e_test_bus_services)
+    add_executable(asker_fastdds ${CMAKE_SOURCE_DIR}/tests/e2e/asker_fastdds.cpp)
+    set_target_properties(asker_fastdds PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/e2e CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON)
+    target_compile_options(asker_fastdds PRIVATE ${us_cxx_options} -O0 -g0)
+    target_include_directories(asker_fastdds SYSTEM PRIVATE ${US_FASTDDS_INCLUDE})
+    target_link_libraries(asker_fastdds PRIVATE ${US_FASTRTPS_LIBRARY} ${US_FASTCDR_LIBRARY})
+    add_dependencies(e2e_test_bus_services asker_fastdds)
   endif()
   if(TARGET e2e_test_bus_fastdds AND US_PEERS AND US_FASTDDSGEN)
     set(us_peer_dir ${CMAKE_BINARY_DIR}/generated/fastdds)

@@ -8,7 +8,7 @@
 //
 // It reads the part of IDL that ROS 2 messages need, and refuses the rest with file and line:
 //     #include "other.idl"                 read once, relative to the file; other # lines are skipped
-//     module NAME { ... };                 three deep: package, msg or srv, dds_
+//     module NAME { ... };                 three deep: package, msg, srv or action, dds_
 //     @final struct NAME_ { MEMBERS };
 //     TYPE NAME;  TYPE NAME[N];            TYPE a number, string, string<N>, sequence<TYPE>, sequence<TYPE,
 //     N>, or a struct read before
@@ -54,10 +54,11 @@ typedef struct field {
 
 typedef struct type {
     char package[MAX_NAME], name[MAX_NAME];  // without the underscore at the end
-    bool is_service;                 // half of a service, in module srv: NAME_Request or NAME_Response
-    char full[2 * MAX_NAME + 8];     // "std_msgs/msg/Header"
-    char c_name[2 * MAX_NAME + 16];  // as idlc calls it
-    char snake[MAX_NAME + 8];        // "joint_state"
+    char folder[MAX_NAME];                   // msg, srv or action
+    bool is_service;                         // half of a service: NAME_Request or NAME_Response
+    char full[2 * MAX_NAME + 8];             // "std_msgs/msg/Header"
+    char c_name[2 * MAX_NAME + 16];          // as idlc calls it
+    char snake[MAX_NAME + 8];                // "joint_state"
     field fields[MAX_FIELD];
     int n_field, min_size, depth;
 } type;
@@ -199,7 +200,8 @@ static int read_type_name(lexer *l, const char *package) {
         if (n == 4) fail(l, "package::msg::dds_::Name_ is expected");
         read_name(l, part[n++], MAX_NAME);
     }
-    if (n == 4 && strcmp(part[1], "msg") == 0 && strcmp(part[2], "dds_") == 0)
+    bool is_folder = n == 4 && (strcmp(part[1], "msg") == 0 || strcmp(part[1], "action") == 0);
+    if (is_folder && strcmp(part[2], "dds_") == 0)
         package = part[0];
     else if (n != 1)
         fail(l, "package::msg::dds_::Name_ is expected");
@@ -283,22 +285,26 @@ static void make_snake(const char *name, char *out) {
     *out = 0;
 }
 
-static bool is_humble(const type *t) {
-    size_t n = strlen(t->package);
-    return n > 7 && strcmp(t->package + n - 7, "_humble") == 0;
+static bool ends_with(const char *name, const char *end) {
+    size_t n = strlen(name), n_end = strlen(end);
+    return n > n_end && strcmp(name + n - n_end, end) == 0;
 }
+
+static bool is_humble(const type *t) { return ends_with(t->package, "_humble"); }
 
 static void read_struct(lexer *l, char modules[3][MAX_NAME], int n_module) {
     expect(l, "@");
     expect(l, "final");
     expect(l, "struct");
+    bool is_action = n_module == 3 && strcmp(modules[1], "action") == 0;
     bool is_service = n_module == 3 && strcmp(modules[1], "srv") == 0;
-    if (n_module != 3 || (!is_service && strcmp(modules[1], "msg") != 0) || strcmp(modules[2], "dds_") != 0)
-        fail(l, "a struct stands in module PACKAGE::msg::dds_ or PACKAGE::srv::dds_");
+    if (n_module != 3 || (!is_service && !is_action && strcmp(modules[1], "msg") != 0) ||
+        strcmp(modules[2], "dds_") != 0)
+        fail(l, "a struct stands in module PACKAGE::msg::dds_, PACKAGE::srv::dds_ or PACKAGE::action::dds_");
     if (n_type == MAX_TYPE) fail(l, "too many types");
     type *t = &types[n_type];
     t->depth = 1;
-    t->is_service = is_service;
+    copy_name(t->folder, sizeof t->folder, modules[1]);
     copy_name(t->package, sizeof t->package, modules[0]);
     char name[MAX_NAME], snake[2 * MAX_NAME];
     read_name(l, name, sizeof name);
@@ -306,6 +312,10 @@ static void read_struct(lexer *l, char modules[3][MAX_NAME], int n_module) {
     if (name[n - 1] != '_') die("%s:%d: the name of struct %s must end with _", l->file, l->line, name);
     snprintf(t->c_name, sizeof t->c_name, "%s_%s_dds__%s", modules[0], modules[1], name);
     name[n - 1] = 0;
+    t->is_service =
+        (is_service || is_action) && (ends_with(name, "_Request") || ends_with(name, "_Response"));
+    if (is_service && !t->is_service)
+        die("%s:%d: the name of struct %s_ must end with _Request_ or _Response_", l->file, l->line, name);
     copy_name(t->name, sizeof t->name, name);
     snprintf(t->full, sizeof t->full, "%s/%s/%s", modules[0], modules[1], name);
     make_snake(name, snake);
@@ -405,9 +415,18 @@ static void add_schema(text *out, int t, const bool *is_inside) {
     }
 }
 
+// How many members of a half of a service say who asks, and with which number: they stand before what a .srv
+// file has.
+static int n_request_id(const type *t) {
+    bool has = t->is_service && t->n_field >= 2 && strcmp(t->fields[0].name, "guid") == 0 &&
+               strcmp(t->fields[1].name, "seq") == 0;
+    return has ? 2 : 0;
+}
+
 static void add_json(text *out, const type *t) {
     add(out, "{\"type_name\": \"%s\", \"fields\": [", t->full);
-    for (int i = 0; i < t->n_field; i++) {
+    const int first = n_request_id(t);
+    for (int i = first; i < t->n_field; i++) {
         const field *f = &t->fields[i];
         int id = f->kind == MESSAGE ? ID_MESSAGE : f->bound ? ID_BOUNDED_STRING : kinds[f->kind].id;
         if (f->shape == ARRAY) id += ID_ARRAY;
@@ -415,9 +434,17 @@ static void add_json(text *out, const type *t) {
         add(out,
             "%s{\"name\": \"%s\", \"type\": {\"type_id\": %d, \"capacity\": %d, \"string_capacity\": %d, "
             "\"nested_type_name\": \"%s\"}}",
-            i ? ", " : "", f->name, id, f->count, f->bound, f->kind == MESSAGE ? types[f->type].full : "");
+            i > first ? ", " : "", f->name, id, f->count, f->bound,
+            f->kind == MESSAGE ? types[f->type].full : "");
     }
     add(out, "]}");
+}
+
+static void finish_hash(text *json, char *out, size_t cap) {
+    char hex[65];
+    sha256_hex(json->s, json->n, hex);
+    snprintf(out, cap, "RIHS01_%s", hex);
+    free(json->s);
 }
 
 static void make_hash(int t, const bool *is_inside, char *out, size_t cap) {
@@ -432,10 +459,73 @@ static void make_hash(int t, const bool *is_inside, char *out, size_t cap) {
         add_json(&json, &types[i]);
     }
     add(&json, "]}");
-    char hex[65];
-    sha256_hex(json.s, json.n, hex);
-    snprintf(out, cap, "RIHS01_%s", hex);
-    free(json.s);
+    finish_hash(&json, out, cap);
+}
+
+// A service is described as a message of three: request, response, and the event that tells of either. All
+// parts of it are announced with the hash of the whole.
+
+static int find_type(const char *full) {
+    for (int i = 0; i < n_type; i++) {
+        if (strcmp(types[i].full, full) == 0) return i;
+    }
+    return -1;
+}
+
+static void add_nested(text *out, const char *name, const char *service, const char *part, int id,
+                       int capacity) {
+    add(out,
+        "{\"name\": \"%s\", \"type\": {\"type_id\": %d, \"capacity\": %d, \"string_capacity\": 0, "
+        "\"nested_type_name\": \"%s%s\"}}",
+        name, id, capacity, service, part);
+}
+
+static void add_event(text *out, const char *service) {
+    add(out, "{\"type_name\": \"%s_Event\", \"fields\": [", service);
+    add_nested(out, "info", "service_msgs/msg/ServiceEventInfo", "", ID_MESSAGE, 0);
+    add(out, ", ");
+    add_nested(out, "request", service, "_Request", ID_MESSAGE + ID_BOUNDED_SEQUENCE, 1);
+    add(out, ", ");
+    add_nested(out, "response", service, "_Response", ID_MESSAGE + ID_BOUNDED_SEQUENCE, 1);
+    add(out, "]}");
+}
+
+static void make_service_hash(const type *half, char *out, size_t cap) {
+    char service[sizeof half->full], event[sizeof half->full + 8], part[sizeof half->full + 16];
+    snprintf(service, sizeof service, "%s", half->full);
+    *strrchr(service, '_') = 0;
+    snprintf(event, sizeof event, "%s_Event", service);
+    bool is_inside[MAX_TYPE] = {false};
+    static const char *const parts[] = {"_Request", "_Response"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(part, sizeof part, "%s%s", i < 2 ? service : "service_msgs/msg/ServiceEventInfo",
+                 i < 2 ? parts[i] : "");
+        int found = find_type(part);
+        if (found < 0) die("%s needs %s beside it", half->full, part);
+        is_inside[found] = true;
+        mark_inner(found, is_inside);
+    }
+    text json = {0};
+    add(&json, "{\"type_description\": {\"type_name\": \"%s\", \"fields\": [", service);
+    add_nested(&json, "request_message", service, "_Request", ID_MESSAGE, 0);
+    add(&json, ", ");
+    add_nested(&json, "response_message", service, "_Response", ID_MESSAGE, 0);
+    add(&json, ", ");
+    add_nested(&json, "event_message", service, "_Event", ID_MESSAGE, 0);
+    add(&json, "]}, \"referenced_type_descriptions\": [");
+    bool has_event = false;
+    for (int i = 0, n = 0; i <= n_type; i++) {
+        if (!has_event && (i == n_type || strcmp(event, types[i].full) < 0)) {
+            if (n++) add(&json, ", ");
+            add_event(&json, service);
+            has_event = true;
+        }
+        if (i == n_type || !is_inside[i]) continue;
+        if (n++) add(&json, ", ");
+        add_json(&json, &types[i]);
+    }
+    add(&json, "]}");
+    finish_hash(&json, out, cap);
 }
 
 // ---- writing
@@ -638,18 +728,19 @@ static void add_table(text *out) {
         const type *t = &types[i];
         bool is_inside[MAX_TYPE] = {false};
         mark_inner(i, is_inside);
-        // The layout of before Iron shares its name on the wire with today's, and is older than hashes. A
-        // service has one hash for all its parts, with an event that nobody sends: ROS 2 takes endpoints
-        // without.
+        // The layout of before Iron shares its name on the wire with today's, and is older than hashes.
         int n_package = (int)strlen(t->package) - (is_humble(t) ? 7 : 0);
         char hash[80] = "";
-        if (!is_humble(t) && !t->is_service) make_hash(i, is_inside, hash, sizeof hash);
+        if (t->is_service)
+            make_service_hash(t, hash, sizeof hash);
+        else if (!is_humble(t))
+            make_hash(i, is_inside, hash, sizeof hash);
         clear(&schema);
         add_schema(&schema, i, is_inside);
         add(out,
             "    {.name = \"%s\",\n     .dds_name = \"%.*s::%s::dds_::%s_\",\n     .hash = \"%s\",\n     "
             ".schema =",
-            t->full, n_package, t->package, t->is_service ? "srv" : "msg", t->name, hash);
+            t->full, n_package, t->package, t->folder, t->name, hash);
         add_literal(out, schema.s ? schema.s : "");
         add(out,
             ",\n     .fields = fields_of_%s,\n     .n_field = %d,\n     .size = sizeof(%s),\n     .align = "

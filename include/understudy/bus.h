@@ -92,6 +92,11 @@ typedef struct us_sample {
     size_t length;
     int64_t source_time;  // ns, as the writer stamped it
     uint8_t writer[16];   // the writer's id
+    int64_t sequence;     // its number among those of the writer, from 1; 0: not known
+    // The sample that this one answers, as the vendor carries it beside the bytes (related sample identity);
+    // all 0: none.
+    uint8_t related_writer[16];
+    int64_t related_sequence;
 } us_sample;
 
 // Runs on a thread of the vendor, or on the one that writes when the writer belongs to the same bus: keep it

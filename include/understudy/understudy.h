@@ -22,6 +22,7 @@
 #include "understudy/query.h"
 #include "understudy/raster.h"
 #include "understudy/record.h"
+#include "understudy/service.h"
 #include "understudy/sim.h"
 #include "understudy/soil.h"
 #include "understudy/soil_law.h"

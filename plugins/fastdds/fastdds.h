@@ -41,7 +41,8 @@ struct Outgoing {
     size_t length;
 };
 
-// A type of which only the name is known: no key, bytes pass as they are. Written from an Outgoing, read into a Bytes.
+// A type of which only the name is known: no key, bytes pass as they are. Written from an Outgoing, read into
+// a Bytes.
 class ByteType : public fast::TopicDataType {
   public:
     explicit ByteType(const char *name);
@@ -57,12 +58,16 @@ struct Peer {
     std::string user_data, host;
 };
 
-// What discovery told, by id: own things are put in by hand, for Fast DDS does not announce a participant to itself.
+// What discovery told, by id: own things are put in by hand, for Fast DDS does not announce a participant to
+// itself.
 class Network : public fast::DomainParticipantListener {
   public:
-    void on_participant_discovery(fast::DomainParticipant *participant, rtps::ParticipantDiscoveryInfo &&info) override;
-    void on_publisher_discovery(fast::DomainParticipant *participant, rtps::WriterDiscoveryInfo &&info) override;
-    void on_subscriber_discovery(fast::DomainParticipant *participant, rtps::ReaderDiscoveryInfo &&info) override;
+    void on_participant_discovery(fast::DomainParticipant *participant,
+                                  rtps::ParticipantDiscoveryInfo &&info) override;
+    void on_publisher_discovery(fast::DomainParticipant *participant,
+                                rtps::WriterDiscoveryInfo &&info) override;
+    void on_subscriber_discovery(fast::DomainParticipant *participant,
+                                 rtps::ReaderDiscoveryInfo &&info) override;
 
     void add(const us_endpoint &endpoint);
     void remove(const Id &endpoint);
@@ -87,8 +92,9 @@ struct SharedTopic {
 struct usi_vendor_participant {
     understudy::Network network;
     eprosima::fastdds::dds::DomainParticipant *participant = nullptr;
-    eprosima::fastdds::dds::Publisher *publisher = nullptr;
-    eprosima::fastdds::dds::Subscriber *subscriber = nullptr;
+    // By whom their endpoints meet: usi_meeting. Made when the first of them is needed.
+    std::array<eprosima::fastdds::dds::Publisher *, 3> publishers{};
+    std::array<eprosima::fastdds::dds::Subscriber *, 3> subscribers{};
     bool is_secured = false;
     std::atomic<bool> has_deaf_reader{false};  // one that did not acknowledge in time
     std::atomic<int64_t> linger_until{0};      // ns, CLOCK_MONOTONIC; 0: no time was set
@@ -111,8 +117,8 @@ struct usi_vendor_endpoint : public eprosima::fastdds::dds::DataReaderListener {
     // Held while a callback runs. Once is_closed is set under it, no further one does.
     std::mutex callback_lock;
     bool is_closed = false;
-    // Of what was taken from Fast DDS and not yet by the caller. Never held together with the other lock: callbacks come with
-    // a lock of the reader held, and taking a sample asks for that same lock.
+    // Of what was taken from Fast DDS and not yet by the caller. Never held together with the other lock:
+    // callbacks come with a lock of the reader held, and taking a sample asks for that same lock.
     std::mutex take_lock;
     bool has_waiting = false;
     understudy::Bytes waiting;

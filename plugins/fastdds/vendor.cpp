@@ -174,22 +174,48 @@ us_status use_server(const usi_vendor_open &def, fast::DomainParticipantQos &qos
     return US_OK;
 }
 
+// Endpoints of requests in the way of Cyclone have a partition of their own beside the unnamed one, those in the way of Fast DDS ask for and offer what the
+// defaults of Cyclone do not: Fast DDS does not compare these policies.
+template <class Qos> void set_meeting(Qos &qos, usi_meeting meeting) {
+    if (meeting == USI_MEET_CYCLONE) {
+        qos.partition().push_back("");
+        qos.partition().push_back(USI_REQUEST_PARTITION);
+    }
+    if (meeting == USI_MEET_FASTDDS) qos.presentation().ordered_access = true;
+}
+
+fast::Publisher *use_publisher(usi_vendor_participant *p, usi_meeting meeting) {
+    const std::lock_guard<std::mutex> guard(p->lock);
+    fast::Publisher *&publisher = p->publishers[meeting];
+    fast::PublisherQos qos = fast::PUBLISHER_QOS_DEFAULT;
+    if (!p->is_secured) set_meeting(qos, meeting);
+    if (!publisher) publisher = p->participant->create_publisher(qos);
+    return publisher;
+}
+
+fast::Subscriber *use_subscriber(usi_vendor_participant *p, usi_meeting meeting) {
+    const std::lock_guard<std::mutex> guard(p->lock);
+    fast::Subscriber *&subscriber = p->subscribers[meeting];
+    fast::SubscriberQos qos = fast::SUBSCRIBER_QOS_DEFAULT;
+    if (!p->is_secured) set_meeting(qos, meeting);
+    if (!subscriber) subscriber = p->participant->create_subscriber(qos);
+    return subscriber;
+}
+
 us_status open_participant(const usi_vendor_open &def, usi_vendor_participant *p, us_error *err) {
     fast::Log::ClearConsumers();
     auto *factory = fast::DomainParticipantFactory::get_instance();
     fast::DomainParticipantQos qos = make_participant_qos(def);
     const us_status status = use_server(def, qos, err);
     if (status) return status;
+    p->is_secured = def.keys != nullptr;
     p->participant = factory->create_participant(static_cast<uint32_t>(def.domain), qos, &p->network, fast::StatusMask::none());
     if (!p->participant) {
         return set_error(err, US_ERR_IO, "Fast DDS cannot join domain " + std::to_string(def.domain),
                          def.keys ? "Look whether the keys are meant for this domain, and its permissions are not out of date: understudy keys list KEYSTORE."
                                   : "Look at the network interfaces of this machine and at FASTRTPS_DEFAULT_PROFILES_FILE if it is set.");
     }
-    p->is_secured = def.keys != nullptr;
-    p->publisher = p->participant->create_publisher(fast::PUBLISHER_QOS_DEFAULT);
-    p->subscriber = p->participant->create_subscriber(fast::SUBSCRIBER_QOS_DEFAULT);
-    if (!p->publisher || !p->subscriber) return set_error(err, US_ERR_MEMORY, "Fast DDS cannot make a publisher and a subscriber", nullptr);
+    if (!use_publisher(p, USI_MEET_ALL) || !use_subscriber(p, USI_MEET_ALL)) return set_error(err, US_ERR_MEMORY, "Fast DDS cannot make a publisher and a subscriber", nullptr);
     p->network.add(to_id(p->participant->guid()), Peer{def.user_data, hostname()});
     return US_OK;
 }
@@ -316,13 +342,17 @@ us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoint_def 
         qos.writer_data_lifecycle().autodispose_unregistered_instances = false;
         qos.publish_mode().kind = fast::SYNCHRONOUS_PUBLISH_MODE;
         qos.reliable_writer_qos().times.heartbeatPeriod = heartbeat;
-        e->writer = p->publisher->create_datawriter(topic, qos);
+        if (def.meeting == USI_MEET_FASTDDS) qos.latency_budget().duration = max_blocking;
+        fast::Publisher *publisher = use_publisher(p, def.meeting);
+        if (publisher) e->writer = publisher->create_datawriter(topic, qos);
     } else {
         fast::DataReaderQos qos = fast::DATAREADER_QOS_DEFAULT;
         qos.data_sharing().off();
         set_qos(qos, def);
         qos.type_consistency().representation.m_value = {fast::XCDR_DATA_REPRESENTATION};
-        e->reader = p->subscriber->create_datareader(topic, qos, e.get(), fast::StatusMask::data_available());
+        if (def.meeting == USI_MEET_FASTDDS) qos.latency_budget().duration = eprosima::fastrtps::c_TimeInfinite;
+        fast::Subscriber *subscriber = use_subscriber(p, def.meeting);
+        if (subscriber) e->reader = subscriber->create_datareader(topic, qos, e.get(), fast::StatusMask::data_available());
     }
     if (!e->writer && !e->reader) {
         leave_topic(p, def.topic);
@@ -382,11 +412,11 @@ void vendor_remove(usi_vendor_endpoint *e) {
         if (e->is_reliable && !p->has_deaf_reader) p->has_deaf_reader = e->writer->wait_for_acknowledgments(linger_of(p)) != ReturnCode_t::RETCODE_OK;
         // Fast DDS empties the history while its timer may look for holes in it, and then finds no end: nothing must be left.
         e->writer->clear_history(nullptr);
-        p->publisher->delete_datawriter(e->writer);
+        const_cast<fast::Publisher *>(e->writer->get_publisher())->delete_datawriter(e->writer);
     }
     if (e->reader) {
         e->reader->set_listener(nullptr);
-        p->subscriber->delete_datareader(e->reader);
+        const_cast<fast::Subscriber *>(e->reader->get_subscriber())->delete_datareader(e->reader);
     }
     leave_topic(p, e->topic);
     delete e;
@@ -409,6 +439,26 @@ us_status vendor_write(usi_vendor_endpoint *e, const void *bytes, size_t length,
     }
 }
 
+int64_t to_int(const rtps::SequenceNumber_t &number) { return static_cast<int64_t>(number.to64long()); }
+
+us_status vendor_write_related(usi_vendor_endpoint *e, const void *bytes, size_t length, const usi_sample_id *related, int64_t *out_sequence) {
+    try {
+        Outgoing data{bytes, length};
+        rtps::WriteParams params;
+        rtps::GUID_t guid;
+        std::memcpy(guid.guidPrefix.value, related->writer, 12);
+        std::memcpy(guid.entityId.value, related->writer + 12, 4);
+        params.related_sample_identity().writer_guid(guid);
+        const auto number = static_cast<uint64_t>(related->sequence);
+        params.related_sample_identity().sequence_number() = rtps::SequenceNumber_t(static_cast<int32_t>(number >> 32), static_cast<uint32_t>(number));
+        if (!e->writer->write(&data, params)) return US_ERR_LIMIT;
+        *out_sequence = to_int(params.sample_identity().sequence_number());
+        return US_OK;
+    } catch (const std::exception &) {
+        return US_ERR_MEMORY;
+    }
+}
+
 us_sample make_sample(const Bytes &bytes, const fast::SampleInfo &info) {
     us_sample sample{};
     sample.bytes = bytes.data();
@@ -416,6 +466,12 @@ us_sample make_sample(const Bytes &bytes, const fast::SampleInfo &info) {
     sample.source_time = info.source_timestamp.to_ns();
     const Id id = to_id(info.sample_identity.writer_guid());
     std::memcpy(sample.writer, id.data(), id.size());
+    sample.sequence = to_int(info.sample_identity.sequence_number());
+    if (info.related_sample_identity.writer_guid() != rtps::GUID_t::unknown()) {
+        const Id related = to_id(info.related_sample_identity.writer_guid());
+        std::memcpy(sample.related_writer, related.data(), related.size());
+        sample.related_sequence = to_int(info.related_sample_identity.sequence_number());
+    }
     return sample;
 }
 
@@ -532,6 +588,7 @@ extern "C" const usi_vendor *usi_vendor_table() {
         USI_VENDOR_ABI,    sizeof(usi_vendor),       "fastdds",     vendor_open,  vendor_close, vendor_get_id,     vendor_add_writer,
         vendor_add_reader, vendor_get_endpoint_id,   vendor_remove, vendor_set_linger, vendor_write, vendor_take, vendor_has_sample,
         vendor_n_match,    vendor_list,              vendor_list_participants, nullptr, nullptr, nullptr,
+        vendor_write_related,
     };
     return &table;
 }

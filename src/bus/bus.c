@@ -12,6 +12,7 @@
 #include "base/monotonic_cond.h"
 #include "bus/descriptors.h"
 #include "bus/local_socket.h"
+#include "bus/service.h"
 #include "understudy/keys.h"
 #include "wire/cdr.h"
 #include "wire/member.h"
@@ -306,8 +307,9 @@ us_status us_bus_add_node(us_bus *bus, const char *namespace_, const char *name,
 }
 
 // The definition of an endpoint in the vendor's words. `topic` and `user_data` get its texts.
-static us_status translate(us_bus *bus, const us_topic_def *def, char topic[USI_NAME_LENGTH],
-                           char user_data[USI_NAME_LENGTH], usi_vendor_endpoint_def *out, us_error *err) {
+static us_status translate(us_bus *bus, const us_topic_def *def, const usi_endpoint_more *more,
+                           char topic[USI_NAME_LENGTH], char user_data[USI_NAME_LENGTH],
+                           usi_vendor_endpoint_def *out, us_error *err) {
     if (!bus || !def)
         return us_error_set(err, US_ERR_ARG, NULL, NULL, "an endpoint needs a bus and a definition");
     if (!def->type) {
@@ -327,25 +329,29 @@ static us_status translate(us_bus *bus, const us_topic_def *def, char topic[USI_
         return us_error_set(err, US_ERR_ARG, NULL, "us_bus_add_node gives nodes; -1 is none.",
                             "there is no node %d", def->node);
     const char *hash = us_message_hash(def->type);
-    user_data[0] = 0;
-    if (hash && hash[0]) snprintf(user_data, USI_NAME_LENGTH, "typehash=%s;", hash);
+    const bool has_hash = hash && hash[0];
+    snprintf(user_data, USI_NAME_LENGTH, "%s%.80s%s%.120s", has_hash ? "typehash=" : "", has_hash ? hash : "",
+             has_hash ? ";" : "", more->user_data);
     *out = (usi_vendor_endpoint_def){.topic = topic,
                                      .type = us_message_dds_name(def->type),
                                      .user_data = user_data,
                                      .qos = def->qos,
                                      .key = def->type->has_key ? usi_key_read : NULL,
                                      .key_type = def->type,
-                                     .key_bound = usi_key_bound(def->type)};
+                                     .key_bound = usi_key_bound(def->type),
+
+                                     .meeting = more->meeting};
     return US_OK;
 }
 
-us_status us_bus_add_writer(us_bus *bus, const us_topic_def *def, us_writer **out_writer, us_error *err) {
+us_status usi_bus_add_writer(us_bus *bus, const us_topic_def *def, const usi_endpoint_more *more,
+                             us_writer **out_writer, us_error *err) {
     if (!out_writer)
         return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_bus_add_writer needs a place for the writer");
     *out_writer = NULL;
     char topic[USI_NAME_LENGTH], user_data[USI_NAME_LENGTH];
     usi_vendor_endpoint_def vendor_def;
-    us_status status = translate(bus, def, topic, user_data, &vendor_def, err);
+    us_status status = translate(bus, def, more, topic, user_data, &vendor_def, err);
     if (status) return status;
     us_writer *writer = usi_alloc(&bus->allocator, sizeof *writer, _Alignof(us_writer));
     if (!writer) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a writer");
@@ -377,14 +383,15 @@ static void signal_sample(void *context) {
     pthread_mutex_unlock(&bus->wait_lock);
 }
 
-us_status us_bus_add_reader(us_bus *bus, const us_topic_def *def, us_sample_function *on_sample,
-                            void *context, us_reader **out_reader, us_error *err) {
+us_status usi_bus_add_reader(us_bus *bus, const us_topic_def *def, const usi_endpoint_more *more,
+                             us_sample_function *on_sample, void *context, us_reader **out_reader,
+                             us_error *err) {
     if (!out_reader)
         return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_bus_add_reader needs a place for the reader");
     *out_reader = NULL;
     char topic[USI_NAME_LENGTH], user_data[USI_NAME_LENGTH];
     usi_vendor_endpoint_def vendor_def;
-    us_status status = translate(bus, def, topic, user_data, &vendor_def, err);
+    us_status status = translate(bus, def, more, topic, user_data, &vendor_def, err);
     if (status) return status;
     us_reader *reader = usi_alloc(&bus->allocator, sizeof *reader, _Alignof(us_reader));
     if (!reader) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a reader");
@@ -406,6 +413,17 @@ us_status us_bus_add_reader(us_bus *bus, const us_topic_def *def, us_sample_func
     pthread_mutex_unlock(&bus->lock);
     *out_reader = reader;
     return US_OK;
+}
+
+static const usi_endpoint_more no_more = {USI_MEET_ALL, ""};
+
+us_status us_bus_add_writer(us_bus *bus, const us_topic_def *def, us_writer **out_writer, us_error *err) {
+    return usi_bus_add_writer(bus, def, &no_more, out_writer, err);
+}
+
+us_status us_bus_add_reader(us_bus *bus, const us_topic_def *def, us_sample_function *on_sample,
+                            void *context, us_reader **out_reader, us_error *err) {
+    return usi_bus_add_reader(bus, def, &no_more, on_sample, context, out_reader, err);
 }
 
 void us_writer_remove(us_writer *writer) {
@@ -437,7 +455,7 @@ void us_reader_remove(us_reader *reader) {
 // ---- samples ----
 
 // Whether the bytes are a message of the type: a walk over them without keeping anything.
-static bool is_message(const us_message_type *type, const void *bytes, size_t length) {
+bool usi_is_message(const us_message_type *type, const void *bytes, size_t length) {
     usi_cdr cdr;
     if (usi_cdr_open(&cdr, type, bytes, length, NULL)) return false;
     return usi_cdr_skip_message(&cdr, type) && usi_cdr_end(&cdr);
@@ -445,7 +463,12 @@ static bool is_message(const us_message_type *type, const void *bytes, size_t le
 
 us_status us_writer_write(us_writer *writer, const void *bytes, size_t length, int64_t source_time) {
     if (!writer || !bytes) return US_ERR_ARG;
-    if (!is_message(writer->type, bytes, length)) return US_ERR_SYNTAX;
+    if (!usi_is_message(writer->type, bytes, length)) return US_ERR_SYNTAX;
+    return usi_writer_send(writer, bytes, length, source_time);
+}
+
+us_status usi_writer_send(us_writer *writer, const void *bytes, size_t length, int64_t source_time) {
+    if (writer->service) return usi_service_send(writer->service, bytes, length);
     return writer->bus->vendor->write(writer->endpoint, bytes, length, source_time);
 }
 
@@ -460,7 +483,7 @@ void usi_bus_release(const us_bus *bus, void *held) {
 us_status usi_writer_pass(us_writer *writer, const us_bus *from, void *held, const us_sample *sample) {
     if (!held || from->vendor != writer->bus->vendor)
         return us_writer_write(writer, sample->bytes, sample->length, sample->source_time);
-    if (!is_message(writer->type, sample->bytes, sample->length)) return US_ERR_SYNTAX;
+    if (!usi_is_message(writer->type, sample->bytes, sample->length)) return US_ERR_SYNTAX;
     return writer->bus->vendor->write_held(writer->endpoint, held, sample->source_time);
 }
 

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "bus/vendor.h"
+#include "understudy/service.h"
 
 enum { USI_GID_LENGTH = 16, USI_GID_LENGTH_HUMBLE = 24, USI_ID_LENGTH = 16, USI_NAME_LENGTH = 256 };
 
@@ -47,6 +48,7 @@ typedef struct usi_graph {
 struct us_writer {
     us_bus *bus;
     us_writer *next;
+    us_service *service;  // of replies that are carried (bus/service.h), else NULL
     usi_vendor_endpoint *endpoint;
     const us_message_type *type;
     int32_t node;
@@ -74,6 +76,7 @@ struct us_bus {
     pthread_mutex_t lock;
     int32_t n_node, cap_node;
     usi_graph_node *nodes;
+    uint32_t n_pair;     // of readers and writers of services and clients, ever made
     us_writer *writers;  // in the order of their making
     us_reader *readers;
     usi_vendor_endpoint *graph_writer, *graph_reader;
@@ -100,10 +103,20 @@ void usi_bus_release(const us_bus *bus, void *held);  // NULL is allowed
 // Writes a sample of the bus `from`; `held` may be NULL. As us_writer_write.
 us_status usi_writer_pass(us_writer *writer, const us_bus *from, void *held, const us_sample *sample);
 // Writes bytes that were encoded here: they are not looked at again.
-static inline us_status usi_writer_send(us_writer *writer, const void *bytes, size_t length,
-                                        int64_t source_time) {
-    return writer->bus->vendor->write(writer->endpoint, bytes, length, source_time);
-}
+us_status usi_writer_send(us_writer *writer, const void *bytes, size_t length, int64_t source_time);
+// Whether the bytes are a message of the type.
+bool usi_is_message(const us_message_type *type, const void *bytes, size_t length);
+
+// What services want of their endpoints beyond what a topic has.
+typedef struct usi_endpoint_more {
+    usi_meeting meeting;
+    const char *user_data;  // "key=value;", put behind the bus's own; or ""
+} usi_endpoint_more;
+us_status usi_bus_add_writer(us_bus *bus, const us_topic_def *def, const usi_endpoint_more *more,
+                             us_writer **out_writer, us_error *err);
+us_status usi_bus_add_reader(us_bus *bus, const us_topic_def *def, const usi_endpoint_more *more,
+                             us_sample_function *on_sample, void *context, us_reader **out_reader,
+                             us_error *err);
 
 // Loads libunderstudy-NAME.so and takes its table.
 us_status usi_vendor_load(const char *name, const usi_vendor **out_vendor, us_error *err);

@@ -212,7 +212,7 @@ static us_status cyclone_open(const usi_vendor_open *def, usi_vendor_participant
                               us_error *err) {
     usi_vendor_participant *p = usi_alloc(&def->allocator, sizeof *p, _Alignof(usi_vendor_participant));
     if (!p) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a bus");
-    *p = (usi_vendor_participant){.allocator = def->allocator};
+    *p = (usi_vendor_participant){.allocator = def->allocator, .is_secured = def->keys != NULL};
     clear_log();
     int32_t number = 0;
     us_status status = open_domain(def, &number, &p->domain, err);
@@ -260,7 +260,15 @@ static void cyclone_get_id(const usi_vendor_participant *p, uint8_t out_id[16]) 
 
 // ---- endpoints ----
 
-static dds_qos_t *make_qos(const usi_vendor_endpoint_def *def, bool is_writer) {
+// A pattern for a partition meets the unnamed one in Cyclone, and not in Fast DDS: so no endpoint of Fast DDS
+// without partitions matches. Two of ours match by the other name. Permissions of DDS Security are for the
+// unnamed partition alone.
+static void set_meeting(dds_qos_t *qos, usi_meeting meeting, bool is_secured) {
+    const char *partitions[] = {"*", USI_REQUEST_PARTITION};
+    if (meeting == USI_MEET_CYCLONE && !is_secured) dds_qset_partition(qos, 2, partitions);
+}
+
+static dds_qos_t *make_qos(const usi_vendor_endpoint_def *def, bool is_writer, bool is_secured) {
     dds_qos_t *qos = dds_create_qos();
     dds_history_kind_t history = def->qos.depth > 0 ? DDS_HISTORY_KEEP_LAST : DDS_HISTORY_KEEP_ALL;
     int32_t depth = def->qos.depth > 0 ? def->qos.depth : 1;
@@ -281,6 +289,7 @@ static dds_qos_t *make_qos(const usi_vendor_endpoint_def *def, bool is_writer) {
                                         DDS_LENGTH_UNLIMITED);
         }
     }
+    set_meeting(qos, def->meeting, is_secured);
     if (def->user_data[0]) dds_qset_userdata(qos, def->user_data, strlen(def->user_data));
     return qos;
 }
@@ -373,7 +382,7 @@ static us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoi
         return status;
     }
     e->type = type;
-    dds_qos_t *qos = make_qos(def, is_writer);
+    dds_qos_t *qos = make_qos(def, is_writer, p->is_secured);
     if (is_writer) {
         e->entity = dds_create_writer(p->participant, e->topic, qos, NULL);
     } else {

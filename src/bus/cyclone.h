@@ -31,6 +31,7 @@ const void *usi_cyclone_view(const struct ddsi_serdata *data, size_t *out_length
 
 struct usi_vendor_participant {
     us_allocator allocator;
+    bool is_secured;
     dds_entity_t domain, participant;
     uint8_t id[16];
     _Atomic bool has_stalled_reader;  // one that did not acknowledge in time

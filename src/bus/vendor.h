@@ -45,11 +45,29 @@ typedef struct usi_vendor_open {
 typedef size_t usi_key_function(const us_message_type *type, const void *bytes, size_t length,
                                 bool is_key_alone, bool is_little, uint8_t *out, size_t cap);
 
+// Who meets an endpoint. There are two ways to carry requests, on topics and types of the same names
+// (bus/service.c): endpoints of the one are announced so that those of the other do not match them.
+typedef enum usi_meeting {
+    USI_MEET_ALL,
+    USI_MEET_CYCLONE,  // programs on rmw_cyclonedds
+    USI_MEET_FASTDDS,  // programs on rmw_fastrtps
+} usi_meeting;
+
+// A sample by its writer, and its number among those of the writer.
+typedef struct usi_sample_id {
+    uint8_t writer[16];
+    int64_t sequence;
+} usi_sample_id;
+
+// The partition that both sides of the Cyclone way have in common.
+#define USI_REQUEST_PARTITION "understudy_requests"
+
 typedef struct usi_vendor_endpoint_def {
     const char *topic;      // "rt/k10/odom"
     const char *type;       // "nav_msgs::msg::dds_::Odometry_"
     const char *user_data;  // "typehash=RIHS01_...;", or ""
     us_qos qos;
+    usi_meeting meeting;
     // For readers: on_sample gets each sample as it comes. Without it samples wait for `take`, and on_data
     // says that one came.
     us_sample_function *on_sample;
@@ -107,6 +125,11 @@ typedef struct usi_vendor {
     void *(*hold)(const us_sample *sample);
     void (*release)(void *held);
     us_status (*write_held)(usi_vendor_endpoint *writer, void *held, int64_t source_time);
+
+    // Writes a sample that answers `related`, which is said beside its bytes. *out_sequence is its number.
+    // NULL where a vendor cannot, as Cyclone.
+    us_status (*write_related)(usi_vendor_endpoint *writer, const void *bytes, size_t length,
+                               const usi_sample_id *related, int64_t *out_sequence);
 } usi_vendor;
 
 typedef const usi_vendor *usi_vendor_function(void);

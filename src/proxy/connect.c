@@ -142,28 +142,23 @@ static us_status subscribe_sources(us_proxy *p, usi_robot *r, int32_t node, usi_
     return status;
 }
 
-// "/k10/locomotor" is asked on rq/k10/locomotorRequest and answers on rr/k10/locomotorReply. First comes the
-// writer: whoever finds the reader is answered.
+// "/k10/locomotor" is asked on rq/k10/locomotorRequest and answers on rr/k10/locomotorReply, in both
+// dialects.
 static us_status offer_services(us_proxy *p, usi_robot *r, int32_t node, usi_subscription *subscriptions,
                                 us_error *err) {
-    static const us_qos qos = {.is_reliable = true, .depth = 100};
     us_status status = US_OK;
-    char name[300], topic[320];
+    char name[300];
     for (int i = 0; i < USI_SERVICE_COUNT && !status; i++) {
         int ask = USI_COMMAND_ASK + i;
         if (!usi_has_command(r, ask)) continue;
         subscriptions[ask] = subscription_of(p, r, ask);
         usi_topic_name(r, usi_command_name(r->model->network, ask), name, sizeof name);
-        snprintf(topic, sizeof topic, "rr%sReply", name);
         usi_outlet *out = &r->outlet[r->n_topic + i];
         out->type = reply_type(ask);
-        us_topic_def def = {topic, out->type, qos, node};
-        status = us_bus_add_writer(p->bus, &def, &out->writer, err);
-        snprintf(topic, sizeof topic, "rq%sRequest", name);
-        def.type = usi_command_type(ask);
-        if (!status)
-            status = us_bus_add_reader(p->bus, &def, usi_mailbox_on_sample, &subscriptions[ask],
-                                       &r->reader[ask], err);
+        const us_service_def def = {name, usi_command_type(ask), out->type, node};
+        status = usi_bus_add_carried_service(p->bus, &def, usi_mailbox_on_sample, &subscriptions[ask],
+                                             &r->service[i], err);
+        if (!status) out->writer = usi_service_writer(r->service[i]);
     }
     return status;
 }

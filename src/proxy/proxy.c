@@ -90,6 +90,8 @@ void us_proxy_destroy(us_proxy *p) {
             if (p->robot[i].own_reader[k]) us_reader_remove(p->robot[i].own_reader[k]);
         }
         usi_interface_disconnect(&p->robot[i]);
+        for (int k = 0; k < USI_SERVICE_COUNT; k++)
+            usi_service_deafen(p->robot[i].service[k]);
     }
     us_gate_close(p->gate);
     usi_outbox_destroy(p->outbox);
@@ -99,6 +101,8 @@ void us_proxy_destroy(us_proxy *p) {
             if (r->outlet[k].writer && !r->outlet[k].is_shared) us_writer_remove(r->outlet[k].writer);
         }
         us_interface_release(r->types);
+        for (int k = 0; k < USI_SERVICE_COUNT; k++)
+            us_service_remove(r->service[k]);
         if (p->robot[i].mailbox) {
             usi_mailbox_fini(p->robot[i].mailbox);
             usi_release(&p->allocator, p->robot[i].mailbox, sizeof(usi_mailbox), _Alignof(usi_mailbox));

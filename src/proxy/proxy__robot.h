@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "bus/motor_server.h"
+#include "bus/service.h"
 #include "kincontrol/odometry.h"
 #include "model/robots.h"
 #include "proxy/link.h"
@@ -59,6 +60,7 @@ typedef struct usi_robot {
     us_reader **inlet_reader;  // of each inlet of the interface
     int32_t *inlet_channel;
     us_reader *reader[USI_COMMAND_COUNT];
+    us_service *service[USI_SERVICE_COUNT];
     us_reader *own_reader[USI_COMMAND_SOURCES];  // of sources with a topic of their own
     int32_t command_channel[USI_COMMAND_COUNT];  // of the proxy; -1: none
     usi_motor_server *motors;
