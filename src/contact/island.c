@@ -64,13 +64,14 @@ static int32_t n_coupling_of(const usi_contacts *c, int32_t tree) {
 // matrix has next to no fill, and Newton's method costs no more per body than in a small island; sweeps would
 // carry what happens at one end of a tall stack to the other too slowly, and it would sway for ever.
 static bool is_line(const usi_contacts *c, const usi_island *s) {
+    const int32_t max_pair = s->n_tree + 1;
     int32_t n_pair = 0;
-    for (int32_t i = 0; i < s->n_point;) {
+    for (int32_t i = 0; i < s->n_point && n_pair <= max_pair;) {
         const int32_t touch = c->collide.point[c->islands.order[s->first_point + i]].touch;
         n_pair += c->collide.may_press[touch];
         i += c->collide.touch_now[touch].n;
     }
-    return n_pair <= s->n_tree + 1;
+    return n_pair <= max_pair;
 }
 
 // Whether every contact is between one tree and the world, nothing closes a loop in it, and it is not a free

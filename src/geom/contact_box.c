@@ -90,39 +90,51 @@ typedef struct box_corner {
         out;  // the lines that meet here: sides of the incident face (0 ..) or of the reference (32 ..)
 } box_corner;
 
-// One side of the reference, sign * c[axis] <= limit. Corners outside by less than the tolerance are moved
-// onto the side, towards the middle of what is left, so that they keep their id and stay on both faces.
-static int32_t cut(const box_corner *from, int32_t n, int axis, double sign, double limit, double tolerance,
-                   uint32_t line, box_corner *to) {
-    double s[CORNERS + 4], max_side = -INFINITY, min_side = INFINITY;
-    for (int32_t i = 0; i < n; i++) {
-        s[i] = sign * from[i].c[axis] - limit;
-        max_side = s[i] > max_side ? s[i] : max_side;
-        min_side = s[i] < min_side ? s[i] : min_side;
-    }
-    if (min_side > 0) return 0;
-    double middle[3] = {0, 0, 0}, share = 1.0 / n;
+// Which corners lie beyond a side by no more than the tolerance, and are to be moved onto it, a bit each;
+// the middle of all, and how deep inside it lies.
+static uint32_t find_moved(const box_corner *from, int32_t n, const double *s, int axis, double sign,
+                           double limit, double tolerance, double middle[3], double *out_depth) {
+    const double share = 1.0 / n;
+    uint32_t moved = 0;
     for (int32_t i = 0; i < n; i++) {
         for (int k = 0; k < 3; k++)
             middle[k] += share * from[i].c[k];
     }
-    double depth = limit - sign * middle[axis];
-    bool is_moved[CORNERS + 4];
+    const double depth = limit - sign * middle[axis];
     for (int32_t i = 0; i < n; i++) {
-        is_moved[i] = false;
         if (!(s[i] > 0 && s[i] <= tolerance)) continue;
         // Not where the direction to the middle is along the side: the corner would move far.
-        double x = middle[0] - from[i].c[0], y = middle[1] - from[i].c[1];
-        is_moved[i] = depth > 0 && depth * depth > 0.01 * (x * x + y * y);
+        const double x = middle[0] - from[i].c[0], y = middle[1] - from[i].c[1];
+        if (depth > 0 && depth * depth > 0.01 * (x * x + y * y)) moved |= 1u << i;
     }
+    *out_depth = depth;
+    return moved;
+}
+
+// One side of the reference, sign * c[axis] <= limit. Corners outside by less than the tolerance are moved
+// onto the side, towards the middle of what is left, so that they keep their id and stay on both faces.
+static int32_t cut(const box_corner *from, int32_t n, int axis, double sign, double limit, double tolerance,
+                   uint32_t line, box_corner *to) {
+    double s[CORNERS + 4], min_side = INFINITY;
+    bool is_close = false;
+    for (int32_t i = 0; i < n; i++) {
+        s[i] = sign * from[i].c[axis] - limit;
+        min_side = s[i] < min_side ? s[i] : min_side;
+        is_close |= (s[i] > 0) & (s[i] <= tolerance);
+    }
+    if (min_side > 0) return 0;
+    double middle[3] = {0, 0, 0}, depth = 0;
+    const uint32_t moved =
+        is_close ? find_moved(from, n, s, axis, sign, limit, tolerance, middle, &depth) : 0;
     int32_t m = 0;
     // A convex polygon gains one corner at most; the second condition holds for what rounding makes of it.
     for (int32_t i = 0; i < n && m + 2 <= CORNERS + 4; i++) {
         int32_t j = i + 1 < n ? i + 1 : 0;
-        bool in_i = s[i] <= 0 || is_moved[i], in_j = s[j] <= 0 || is_moved[j];
+        const bool moves_i = moved >> i & 1, moves_j = moved >> j & 1;
+        bool in_i = s[i] <= 0 || moves_i, in_j = s[j] <= 0 || moves_j;
         if (in_i) {
             to[m] = from[i];
-            if (is_moved[i]) {
+            if (moves_i) {
                 double x = s[i] / (s[i] + depth);
                 for (int k = 0; k < 3; k++)
                     to[m].c[k] += x * (middle[k] - from[i].c[k]);
@@ -132,8 +144,8 @@ static int32_t cut(const box_corner *from, int32_t n, int axis, double sign, dou
         if (in_i == in_j) continue;
         // Between a moved corner and one that is out, the line meets the side at the moved corner: nothing is
         // added.
-        if (is_moved[i] || is_moved[j]) {
-            if (is_moved[i]) to[m - 1].out = line;
+        if (moves_i || moves_j) {
+            if (moves_i) to[m - 1].out = line;
             continue;
         }
         double t = s[i] / (s[i] - s[j]);
@@ -286,24 +298,25 @@ static double face_area(const posed_box *b, int k) { return b->half[(k + 1) % 3]
 // Two boxes and the separating axes of minimum overlap.
 typedef struct box_pair {
     posed_box A, B;
-    us_vec3 t_W;              // from A's centre to B's, in W
-    double R[3][3], Q[3][3];  // axis i of A . axis j of B, and its magnitude
-    double t[3], t_B[3];      // from A's centre to B's, in A and in B
-    double face_A, face_B;    // separation on the best face axis of each
-    double side_A, side_B;    // towards which side of it
-    int best_A, best_B;       // which axis
-    double edge;              // separation on the best edge axis
-    int edge_i, edge_j;       // edges of A and B; -1: a face axis is better
+    us_vec3 t_W;            // from A's centre to B's, in W
+    usi_v4 R[3], Q[3];      // axis i of A . axis j of B, and its magnitude: lane j
+    usi_v4 half_B;          // half lengths of B
+    double t[3];            // from A's centre to B's, in A
+    usi_v4 t_B;             // and in B
+    double face_A, face_B;  // separation on the best face axis of each
+    double side_A, side_B;  // towards which side of it
+    int best_A, best_B;     // which axis
+    double edge;            // separation on the best edge axis
+    int edge_i, edge_j;     // edges of A and B; -1: a face axis is better
     double margin, bias, tolerance;
 } box_pair;
 
 // The face axes. False: one of them separates the boxes by more than the margin.
 static inline bool find_face_axes(box_pair *x) {
-    const posed_box *A = &x->A, *B = &x->B;
+    const posed_box *A = &x->A;
     x->face_A = x->face_B = -INFINITY;
     for (int i = 0; i < 3; i++) {
-        double s = fabs(x->t[i]) -
-                   (A->half[i] + x->Q[i][0] * B->half[0] + x->Q[i][1] * B->half[1] + x->Q[i][2] * B->half[2]);
+        const double s = fabs(x->t[i]) - (A->half[i] + usi_v4_dot(x->Q[i], x->half_B));
         if (s > x->face_A) {
             x->face_A = s;
             x->best_A = i;
@@ -311,12 +324,12 @@ static inline bool find_face_axes(box_pair *x) {
         }
     }
     if (!(x->face_A <= x->margin)) return false;
+    x->t_B = x->t[0] * x->R[0] + x->t[1] * x->R[1] + x->t[2] * x->R[2];
+    const usi_v4 sides =
+        usi_v4_abs(x->t_B) - (x->half_B + x->Q[0] * A->half[0] + x->Q[1] * A->half[1] + x->Q[2] * A->half[2]);
     for (int j = 0; j < 3; j++) {
-        x->t_B[j] = x->t[0] * x->R[0][j] + x->t[1] * x->R[1][j] + x->t[2] * x->R[2][j];
-        double s = fabs(x->t_B[j]) -
-                   (B->half[j] + x->Q[0][j] * A->half[0] + x->Q[1][j] * A->half[1] + x->Q[2][j] * A->half[2]);
-        if (s > x->face_B) {
-            x->face_B = s;
+        if (sides[j] > x->face_B) {
+            x->face_B = sides[j];
             x->best_B = j;
             x->side_B = x->t_B[j];
         }
@@ -326,23 +339,29 @@ static inline bool find_face_axes(box_pair *x) {
 
 // The edge axes that are better than the best face axis by more than the bias.
 static inline void find_edge_axes(box_pair *x) {
-    const posed_box *A = &x->A, *B = &x->B;
-    x->edge = fmax(x->face_A, x->face_B) + x->bias;
+    const posed_box *A = &x->A;
+    const usi_v4 half_B1 = __builtin_shufflevector(x->half_B, x->half_B, 1, 2, 0, 3),
+                 half_B2 = __builtin_shufflevector(x->half_B, x->half_B, 2, 0, 1, 3);
+    x->edge = (x->face_A > x->face_B ? x->face_A : x->face_B) + x->bias;
     x->edge_i = x->edge_j = -1;
     for (int i = 0; i < 3; i++) {
-        int i1 = (i + 1) % 3, i2 = (i + 2) % 3;
+        // The three edges of B in the lanes.
+        const int i1 = (i + 1) % 3, i2 = (i + 2) % 3;
+        const usi_v4 l2 = 1 - x->R[i] * x->R[i],
+                     s = usi_v4_abs(x->t[i2] * x->R[i1] - x->t[i1] * x->R[i2]) -
+                         (A->half[i1] * x->Q[i2] + A->half[i2] * x->Q[i1] +
+                          half_B1 * __builtin_shufflevector(x->Q[i], x->Q[i], 2, 0, 1, 3) +
+                          half_B2 * __builtin_shufflevector(x->Q[i], x->Q[i], 1, 2, 0, 3));
+        // s is still to be divided by the axis's length, sqrt(l2): most axes fail without that. Parallel
+        // edges give the axis of a face.
+        const usi_v4 square = s * s, bound = x->edge * x->edge * l2;
+        const usi_v4i out = s > 0, is_better = x->edge < 0 ? out | (square < bound) : out & (square > bound);
+        if (!usi_v4_any_of_three(is_better & (l2 >= 1e-6))) continue;
         for (int j = 0; j < 3; j++) {
-            int j1 = (j + 1) % 3, j2 = (j + 2) % 3;
-            double l2 = 1 - x->R[i][j] * x->R[i][j];
-            double s = fabs(x->t[i2] * x->R[i1][j] - x->t[i1] * x->R[i2][j]);
-            s -= A->half[i1] * x->Q[i2][j] + A->half[i2] * x->Q[i1][j] + B->half[j1] * x->Q[i][j2] +
-                 B->half[j2] * x->Q[i][j1];
-            // s is still to be divided by the axis's length, sqrt(l2): most axes fail without that. Parallel
-            // edges give the axis of a face.
-            bool is_better =
-                s > 0 ? s * s > x->edge * fabs(x->edge) * l2 : x->edge < 0 && s * s < x->edge * x->edge * l2;
-            if (is_better && l2 >= 1e-6) {
-                x->edge = s / sqrt(l2);
+            if (!(l2[j] >= 1e-6)) continue;
+            const double distance = s[j] / sqrt(l2[j]);
+            if (distance > x->edge) {
+                x->edge = distance;
                 x->edge_i = i;
                 x->edge_j = j;
             }
@@ -367,26 +386,35 @@ static inline double contact_on_face(const box_pair *x, us_manifold *m) {
                              x->tolerance, 0.4 * x->bias, m);
 }
 
+// Without fmax and fmin, which are calls for the sake of what is not a number.
 static inline double longest_half(const posed_box *b) {
-    return fmax(b->half[0], fmax(b->half[1], b->half[2]));
+    const double longer = b->half[1] > b->half[2] ? b->half[1] : b->half[2];
+    return b->half[0] > longer ? b->half[0] : longer;
 }
 
 bool usi_contact_boxes(const us_geom *geom_A, const us_pose *X_WA, const us_geom *geom_B, const us_pose *X_WB,
                        double margin, us_manifold *m) {
     m->n = 0;
-    box_pair x = {.A = pose_box(geom_A, X_WA), .B = pose_box(geom_B, X_WB), .margin = margin};
+    // Member by member: an initialiser would clear all of it first.
+    box_pair x;
+    x.A = pose_box(geom_A, X_WA);
+    x.B = pose_box(geom_B, X_WB);
+    x.margin = margin;
     const posed_box *A = &x.A, *B = &x.B;
     x.t_W = us_vec3_sub(B->p, A->p);
+    x.half_B = usi_v4_set(B->half[0], B->half[1], B->half[2]);
+    const usi_v4 row_x = usi_v4_set(B->axis[0].x, B->axis[1].x, B->axis[2].x),
+                 row_y = usi_v4_set(B->axis[0].y, B->axis[1].y, B->axis[2].y),
+                 row_z = usi_v4_set(B->axis[0].z, B->axis[1].z, B->axis[2].z);
     for (int i = 0; i < 3; i++) {
-        x.t[i] = us_vec3_dot(A->axis[i], x.t_W);
-        for (int j = 0; j < 3; j++) {
-            x.R[i][j] = us_vec3_dot(A->axis[i], B->axis[j]);
-            x.Q[i][j] = fabs(x.R[i][j]);
-        }
+        const us_vec3 a = A->axis[i];
+        x.t[i] = us_vec3_dot(a, x.t_W);
+        x.R[i] = a.x * row_x + a.y * row_y + a.z * row_z;
+        x.Q[i] = usi_v4_abs(x.R[i]);
     }
     if (!find_face_axes(&x)) return true;
 
-    double size = fmin(longest_half(A), longest_half(B));
+    const double size_A = longest_half(A), size_B = longest_half(B), size = size_A < size_B ? size_A : size_B;
     x.bias = USI_FACE_BIAS * size;
     x.tolerance = USI_CLIP_TOLERANCE * size;
     find_edge_axes(&x);
@@ -399,5 +427,5 @@ bool usi_contact_boxes(const us_geom *geom_A, const us_pose *X_WA, const us_geom
 
     // Apart, only a point pair that reaches the axis's distance proves it to be the distance.
     double min_gap = contact_on_face(&x, m);
-    return m->n > 0 && fabs(min_gap - fmax(x.face_A, x.face_B)) <= x.bias;
+    return m->n > 0 && fabs(min_gap - (x.face_A > x.face_B ? x.face_A : x.face_B)) <= x.bias;
 }

@@ -2,7 +2,8 @@
 //
 // Both steps' lists of touching geoms are sorted by pair, so one pass over both finds what is in one alone.
 // A shape of the spec may consist of several geoms: its pair begins with the first of their pairs and ends
-// with the last, so a candidate is held against the whole other list.
+// with the last, so a candidate is held against the whole other list. Where both are of one geom the pass has
+// said all.
 #include <string.h>
 
 #include "sim/sim.h"
@@ -29,8 +30,19 @@ static bool is_same_pair(const us_contact_event *a, const us_contact_event *b) {
            (a->shape_a == b->shape_b && a->shape_b == b->shape_a);
 }
 
+// Whether a geom is one of several of its shape. These stand side by side in the model.
+static bool is_part(const us_model *m, int32_t geom) {
+    const int32_t shape = m->geom[geom].shape;
+    return (geom > 0 && m->geom[geom - 1].shape == shape) ||
+           (geom + 1 < m->n_geom && m->geom[geom + 1].shape == shape);
+}
+
 static void add_event(us_sim *s, const usi_touch *t, const usi_contact_state *other, bool is_begin) {
     us_contact_event event = event_of(s->model, t, is_begin);
+    if (!is_part(s->model, t->geom_a) && !is_part(s->model, t->geom_b)) {
+        s->event[s->n_event++] = event;
+        return;
+    }
     for (int32_t i = 0; i < other->n_touch[0]; i++) {
         us_contact_event there = event_of(s->model, &other->touch[i], is_begin);
         if (other->touch[i].n > 0 && is_same_pair(&event, &there)) return;
