@@ -330,7 +330,7 @@ static void write_message(member_writing *w, const us_message_type *type, int32_
         int32_t next = first;
         if (type->is_union && i == 0) {
             usi_wire_value label = {.is_whole = true};
-            choice = choose(type, w->member + first, end - first, depth, &label.whole);
+            choice = choose(type, first < end ? w->member + first : NULL, end - first, depth, &label.whole);
             put_number(w, (usi_kind)type->fields[0].kind, &label);
         }
         while (next < end && w->member[next].field[depth] == i)
