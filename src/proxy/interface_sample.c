@@ -170,7 +170,7 @@ static usi_wire_value evaluate(gathering *g, const usi_value *v, const usi_messa
     const usi_sampling *w = g->w;
     usi_wire_value out = {0};
     double x = 0;
-    const int64_t stamp = usi_timing_stamp(w->p, w->r, w->of_time);
+    const int64_t stamp = usi_timing_stamp(w->p, w->r, w->of_time), seconds = stamp / 1000000000;
     switch (v->source) {
     case USI_VALUE_TEXT:
         out.text = v->text;
@@ -191,7 +191,7 @@ static usi_wire_value evaluate(gathering *g, const usi_value *v, const usi_messa
         out.is_whole = out.is_whole && leaf->kind < USI_KIND_FLOAT32;
         return out;
     case USI_VALUE_SECONDS:
-        x = (double)(stamp / 1000000000);
+        x = (double)seconds;
         break;
     case USI_VALUE_NANOSECONDS:
         x = (double)(stamp % 1000000000);

@@ -295,20 +295,27 @@ const us_message_type *us_interface_find(const us_interface *i, const char *name
     return NULL;
 }
 
-double us_interface_get_constant(const us_interface *i, const char *name) {
-    const usi_symbol *found = i && name ? usi_symbol_find(i, name) : NULL;
-    for (int32_t k = 0; i && name && !found && k < i->n_symbol; k++) {
-        const usi_symbol *s = &i->symbol[k];
-        const size_t n = strlen(s->name), m = strlen(name);
-        if (n <= m + 2 || strcmp(s->name + n - m, name) != 0 || memcmp(s->name + n - m - 2, "::", 2) != 0)
+// Of the symbols that end with "::name" the only one; NULL: there is none, or there are several.
+static const usi_symbol *find_by_end(const us_interface *i, const char *name) {
+    const usi_symbol *only = NULL;
+    int32_t n = 0;
+    for (int32_t k = 0; k < i->n_symbol; k++) {
+        const char *full = i->symbol[k].name;
+        const size_t length = strlen(full), end = strlen(name);
+        if (length <= end + 2 || strcmp(full + length - end, name) != 0 || full[length - end - 1] != ':')
             continue;
-        for (int32_t j = k + 1; j < i->n_symbol; j++) {
-            if (ends_with(i->symbol[j].name, s->name + n - m - 2)) return NAN;
-        }
-        found = s;
+        only = &i->symbol[k];
+        n++;
     }
-    return found && (found->kind == USI_SYMBOL_NUMBER || found->kind == USI_SYMBOL_LABEL) ? found->number
-                                                                                          : NAN;
+    return n == 1 ? only : NULL;
+}
+
+double us_interface_get_constant(const us_interface *i, const char *name) {
+    if (!i || !name) return NAN;
+    const usi_symbol *found = usi_symbol_find(i, name);
+    if (!found) found = find_by_end(i, name);
+    const bool is_number = found && (found->kind == USI_SYMBOL_NUMBER || found->kind == USI_SYMBOL_LABEL);
+    return is_number ? found->number : NAN;
 }
 
 // ---- from files ----

@@ -18,7 +18,8 @@ static us_status fail_member(const us_message_type *type, const us_message_type 
     for (int32_t i = 0; i < at->n_field; i++)
         usi_guess_offer(&guess, at->fields[i].name);
     if (guess.best) snprintf(remedy, sizeof remedy, "did you mean \"%.80s\"?", guess.best);
-    return us_error_set(err, US_ERR_NAME, place, remedy, "\"%.100s\" has no member \"%s\"", type->name, name);
+    us_error_set(err, US_ERR_NAME, place, remedy, "\"%.100s\" has no member \"%s\"", type->name, name);
+    return US_ERR_NAME;
 }
 
 static int32_t find_field(const us_message_type *type, const char *name, size_t n) {
@@ -52,9 +53,11 @@ us_status usi_member_find(const us_message_type *type, const char *path, int64_t
         path += n;
         if (*path == '[') {
             if (f->shape == USI_SHAPE_ONE || !read_item(&path, open, &item) ||
-                (f->count > 0 && item >= (int64_t)f->count))
-                return us_error_set(err, US_ERR_VALUE, place, "write an index that the array or sequence has",
-                                    "\"%.100s\": the index of \"%.60s\" is none", whole, f->name);
+                (f->count > 0 && item >= (int64_t)f->count)) {
+                us_error_set(err, US_ERR_VALUE, place, "write an index that the array or sequence has",
+                             "\"%.100s\": the index of \"%.60s\" is none", whole, f->name);
+                return US_ERR_VALUE;
+            }
         }
         out->field[out->n_step] = field;
         out->item[out->n_step++] = item;
@@ -62,9 +65,11 @@ us_status usi_member_find(const us_message_type *type, const char *path, int64_t
         if (*path == 0) return US_OK;
         is_inside = *path == '[' && f->kind == USI_KIND_MESSAGE && f->type->is_inner;
         if (f->kind != USI_KIND_MESSAGE || (!is_inside && *path != '.') ||
-            (f->shape != USI_SHAPE_ONE && item < 0))
-            return us_error_set(err, US_ERR_NAME, place, "write a path like \"motor[3].q\"",
-                                "\"%.100s\": nothing can follow \"%.60s\"", whole, f->name);
+            (f->shape != USI_SHAPE_ONE && item < 0)) {
+            us_error_set(err, US_ERR_NAME, place, "write a path like \"motor[3].q\"",
+                         "\"%.100s\": nothing can follow \"%.60s\"", whole, f->name);
+            return US_ERR_NAME;
+        }
         path += !is_inside;
         at = f->type;
     }
@@ -330,7 +335,7 @@ static void write_message(member_writing *w, const us_message_type *type, int32_
         int32_t next = first;
         if (type->is_union && i == 0) {
             usi_wire_value label = {.is_whole = true};
-            choice = choose(type, w->member + first, end - first, depth, &label.whole);
+            choice = choose(type, first < end ? w->member + first : NULL, end - first, depth, &label.whole);
             put_number(w, (usi_kind)type->fields[0].kind, &label);
         }
         while (next < end && w->member[next].field[depth] == i)
