@@ -79,12 +79,12 @@ static int load_expression(const char *option, const char *text, const us_field_
 static int check_values(const char *option, const char *text, const terrain_map *m, double low) {
     for (size_t k = 0; k < (size_t)m->n_x * (size_t)m->n_y; k++) {
         if (isfinite(m->value[k]) && m->value[k] >= low) continue;
-        const double i = (double)(k % (size_t)m->n_x), j = (double)(k / (size_t)m->n_x);
+        const size_t j = k / (size_t)m->n_x, i = k % (size_t)m->n_x;
         return cli_fail(CLI_BAD_INPUT, option,
                         low < 0 ? "give a number for each place of the site"
                                 : "give a number of 0 or more for each place of the site",
                         "\"%.200s\" is %g at x = %g m, y = %g m", text, m->value[k],
-                        (i - 0.5 * (m->n_x - 1)) * m->dx, (j - 0.5 * (m->n_y - 1)) * m->dy);
+                        ((double)i - 0.5 * (m->n_x - 1)) * m->dx, ((double)j - 0.5 * (m->n_y - 1)) * m->dy);
     }
     return CLI_GO_ON;
 }

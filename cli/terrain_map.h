@@ -19,6 +19,6 @@ bool terrain_is_number(const char *text, double *out);
 // CLI_GO_ON or the exit code, also where a value is below `low`; out->value is to be freed either way.
 int terrain_map_load(const char *option, const char *text, const us_field_def *field, double low,
                      terrain_map *out);
-double terrain_map_at(const void *map, double x, double y);
+double terrain_map_at(const void *context, double x, double y);  // context: the map
 
 #endif

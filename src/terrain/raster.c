@@ -375,7 +375,7 @@ us_status us_raster_load(const us_raster_def *def, us_raster_info *out_info, dou
                             "an argument is NULL");
     usi_raster *r = NULL;
     us_status status = usi_raster_open(def, US_LAYER_NUMBER, NULL, &r, err);
-    if (status) return status;
+    if (status || !r) return status;
     us_place place = {.file = usi_raster_file(r)};
     const size_t n = (size_t)r->frame.n_x * (size_t)r->frame.n_y;
     double *samples = n <= MAX_LOADED ? usi_alloc(&def->allocator, n * sizeof(double), USI_ALIGN) : NULL;

@@ -267,7 +267,7 @@ static us_status open_source(usi_raster *r, usi_raster_source *s, us_error *err)
     int64_t size = 0;
     us_status status = check_path(s, &size, err);
     if (status) return status;
-    siblings beside;
+    siblings beside = {.list = {NULL}};
     list_siblings(s->file, &beside);
     usi_gdal_error error;
     usi_gdal_catch_begin(g, &error);
