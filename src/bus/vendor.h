@@ -41,7 +41,7 @@ typedef struct usi_vendor_open {
 } usi_vendor_open;
 
 // Who meets an endpoint. There are two ways to carry requests, on topics and types of the same names
-// (bus/service.c): endpoints of the one are announced so that those of the other do not match them.
+// (bus/request.c): endpoints of the one are announced so that those of the other do not match them.
 typedef enum usi_meeting {
     USI_MEET_ALL,
     USI_MEET_CYCLONE,  // programs on rmw_cyclonedds

@@ -24,6 +24,8 @@ function check_room(from, to) {
     if (to == "query") to = "sim"
     if (from == "query") from = "sim"
     if (to == "messages") to = "wire"
+    if (to == "service") to = "bus"
+    if (from == "service") from = "bus"
     if (to == "pace") to = "base"
     if (from == "pace") from = "base"
     # All of the library in one header.
