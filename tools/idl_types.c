@@ -8,7 +8,7 @@
 //
 // It reads the part of IDL that ROS 2 messages need, and refuses the rest with file and line:
 //     #include "other.idl"                 read once, relative to the file; other # lines are skipped
-//     module NAME { ... };                 three deep: package, msg, srv or action, dds_
+//     module NAME { ... };                 three deep: package, msg or srv, dds_
 //     @final struct NAME_ { MEMBERS };
 //     TYPE NAME;  TYPE NAME[N];            TYPE a number, string, string<N>, sequence<TYPE>, sequence<TYPE,
 //     N>, or a struct read before
@@ -54,7 +54,6 @@ typedef struct field {
 
 typedef struct type {
     char package[MAX_NAME], name[MAX_NAME];  // without the underscore at the end
-    char folder[MAX_NAME];                   // msg, srv or action
     bool is_service;                         // half of a service: NAME_Request or NAME_Response
     char full[2 * MAX_NAME + 8];             // "std_msgs/msg/Header"
     char c_name[2 * MAX_NAME + 16];          // as idlc calls it
@@ -200,8 +199,7 @@ static int read_type_name(lexer *l, const char *package) {
         if (n == 4) fail(l, "package::msg::dds_::Name_ is expected");
         read_name(l, part[n++], MAX_NAME);
     }
-    bool is_folder = n == 4 && (strcmp(part[1], "msg") == 0 || strcmp(part[1], "action") == 0);
-    if (is_folder && strcmp(part[2], "dds_") == 0)
+    if (n == 4 && strcmp(part[1], "msg") == 0 && strcmp(part[2], "dds_") == 0)
         package = part[0];
     else if (n != 1)
         fail(l, "package::msg::dds_::Name_ is expected");
@@ -296,15 +294,12 @@ static void read_struct(lexer *l, char modules[3][MAX_NAME], int n_module) {
     expect(l, "@");
     expect(l, "final");
     expect(l, "struct");
-    bool is_action = n_module == 3 && strcmp(modules[1], "action") == 0;
     bool is_service = n_module == 3 && strcmp(modules[1], "srv") == 0;
-    if (n_module != 3 || (!is_service && !is_action && strcmp(modules[1], "msg") != 0) ||
-        strcmp(modules[2], "dds_") != 0)
-        fail(l, "a struct stands in module PACKAGE::msg::dds_, PACKAGE::srv::dds_ or PACKAGE::action::dds_");
+    if (n_module != 3 || (!is_service && strcmp(modules[1], "msg") != 0) || strcmp(modules[2], "dds_") != 0)
+        fail(l, "a struct stands in module PACKAGE::msg::dds_ or PACKAGE::srv::dds_");
     if (n_type == MAX_TYPE) fail(l, "too many types");
     type *t = &types[n_type];
     t->depth = 1;
-    copy_name(t->folder, sizeof t->folder, modules[1]);
     copy_name(t->package, sizeof t->package, modules[0]);
     char name[MAX_NAME], snake[2 * MAX_NAME];
     read_name(l, name, sizeof name);
@@ -312,9 +307,8 @@ static void read_struct(lexer *l, char modules[3][MAX_NAME], int n_module) {
     if (name[n - 1] != '_') die("%s:%d: the name of struct %s must end with _", l->file, l->line, name);
     snprintf(t->c_name, sizeof t->c_name, "%s_%s_dds__%s", modules[0], modules[1], name);
     name[n - 1] = 0;
-    t->is_service =
-        (is_service || is_action) && (ends_with(name, "_Request") || ends_with(name, "_Response"));
-    if (is_service && !t->is_service)
+    t->is_service = is_service;
+    if (is_service && !ends_with(name, "_Request") && !ends_with(name, "_Response"))
         die("%s:%d: the name of struct %s_ must end with _Request_ or _Response_", l->file, l->line, name);
     copy_name(t->name, sizeof t->name, name);
     snprintf(t->full, sizeof t->full, "%s/%s/%s", modules[0], modules[1], name);
@@ -740,7 +734,7 @@ static void add_table(text *out) {
         add(out,
             "    {.name = \"%s\",\n     .dds_name = \"%.*s::%s::dds_::%s_\",\n     .hash = \"%s\",\n     "
             ".schema =",
-            t->full, n_package, t->package, t->folder, t->name, hash);
+            t->full, n_package, t->package, t->is_service ? "srv" : "msg", t->name, hash);
         add_literal(out, schema.s ? schema.s : "");
         add(out,
             ",\n     .fields = fields_of_%s,\n     .n_field = %d,\n     .size = sizeof(%s),\n     .align = "

@@ -12,7 +12,7 @@
 #include "base/monotonic_cond.h"
 #include "bus/descriptors.h"
 #include "bus/local_socket.h"
-#include "bus/service.h"
+#include "bus/request.h"
 #include "understudy/keys.h"
 #include "wire/cdr.h"
 #include "wire/member.h"

@@ -48,7 +48,7 @@ typedef struct usi_graph {
 struct us_writer {
     us_bus *bus;
     us_writer *next;
-    us_service *service;  // of replies that are carried (bus/service.h), else NULL
+    us_service *service;  // of replies that are carried (bus/request.h), else NULL
     usi_vendor_endpoint *endpoint;
     const us_message_type *type;
     int32_t node;

@@ -46,7 +46,7 @@ typedef size_t usi_key_function(const us_message_type *type, const void *bytes, 
                                 bool is_key_alone, bool is_little, uint8_t *out, size_t cap);
 
 // Who meets an endpoint. There are two ways to carry requests, on topics and types of the same names
-// (bus/service.c): endpoints of the one are announced so that those of the other do not match them.
+// (bus/request.c): endpoints of the one are announced so that those of the other do not match them.
 typedef enum usi_meeting {
     USI_MEET_ALL,
     USI_MEET_CYCLONE,  // programs on rmw_cyclonedds

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "bus/motor_server.h"
-#include "bus/service.h"
+#include "bus/request.h"
 #include "kincontrol/odometry.h"
 #include "model/robots.h"
 #include "proxy/link.h"

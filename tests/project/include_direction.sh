@@ -25,6 +25,8 @@ function check_room(from, to) {
     if (from == "query") from = "sim"
     if (to == "messages" || to == "interface") to = "wire"
     if (from == "interface") from = "wire"
+    if (to == "service") to = "bus"
+    if (from == "service") from = "bus"
     if (to == "pace") to = "base"
     if (from == "pace") from = "base"
     # All of the library in one header.

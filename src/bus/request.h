@@ -3,8 +3,8 @@
 // They are carried with the request's id in front of the message, whatever the dialect: behind the header of
 // 4 bytes the client (8 bytes) and the number (8 bytes), then the message. 16 bytes keep every alignment. It
 // is what rmw_cyclonedds has on the network, and what a type says that begins with `guid` and `seq`.
-#ifndef USI_BUS_SERVICE_H
-#define USI_BUS_SERVICE_H
+#ifndef USI_BUS_REQUEST_H
+#define USI_BUS_REQUEST_H
 
 #include "bus/bus.h"
 #include "understudy/service.h"

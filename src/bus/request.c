@@ -1,4 +1,4 @@
-#include "bus/service.h"
+#include "bus/request.h"
 
 #include <stdio.h>
 #include <string.h>
