@@ -149,7 +149,7 @@ static const uint64_t CORE_FEATURE = UINT64_MAX;
 
 static void add_core(usi_contacts *c, usi_touch *t, const usi_collision_body *A,
                      const usi_collision_body *B) {
-    usi_swept s;
+    usi_core_hit s;
     if (c->model->geom[t->geom_a].geom.kind == US_GEOM_MESH && usi_is_swift(c, t->geom_b) &&
         usi_swept_find(c, t->geom_a, A, t->geom_b, B, &s))
         add_point(c, t, A, B, -s.normal, s.on_core - s.gap * s.normal, s.on_core, s.gap, CORE_FEATURE);

@@ -76,17 +76,17 @@ void usi_shared_pairs(usi_contacts *c, const usi_contact_state *now);
 // swept.c: the middle of a shape's box in its node's frame, m, and in the spare lane half the box's smallest
 // side.
 usi_v4 usi_core_of(const usi_geom *g);
-typedef struct usi_swept {
+typedef struct usi_core_hit {
     usi_v4 normal;   // of the mesh
     usi_v4 on_core;  // m, in W: the point of the core that comes down first
     double gap;      // m
-} usi_swept;
+} usi_core_hit;
 // Whether a shape moves by more than its thickness in a step.
 static inline bool usi_is_swift(const usi_contacts *c, int32_t geom) {
     return c->collide.grow[geom] - c->model->geom[geom].margin - USI_BASE_MARGIN > c->core[geom][3];
 }
 bool usi_swept_find(const usi_contacts *c, int32_t mesh, const usi_collision_body *ground, int32_t geom,
-                    const usi_collision_body *mover, usi_swept *out);
+                    const usi_collision_body *mover, usi_core_hit *out);
 
 // fast/apart.c: whether the direction in which the pair was last seen apart, in the axes of A, still shows
 // them so; that direction, 0 where none is known.

@@ -32,7 +32,7 @@ static inline usi_v4 velocity_at(const usi_collision_body *k, usi_v4 p) {
 
 // Where the core of a shape of `mover` comes down on the mesh: the plane's normal and the core's gap.
 bool usi_swept_find(const usi_contacts *c, int32_t mesh, const usi_collision_body *ground, int32_t geom,
-                    const usi_collision_body *mover, usi_swept *out) {
+                    const usi_collision_body *mover, usi_core_hit *out) {
     const us_model *m = c->model;
     const double h = m->step, half = c->core[geom][3], radius = CORE * half;
     const usi_v4 middle = mover->p + usi_to_world(mover, usi_v4_vec3(c->core[geom])),
