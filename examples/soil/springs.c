@@ -25,7 +25,7 @@ static bool act_as_springs(const us_soil_touch *touch, double *state, us_soil_an
     double load = k * fmax(touch->sinkage, 0);
     answer->force.z = load;
     answer->stiffness = k;
-    answer->damping = 2 * sqrt(k * fmax(touch->mass, 1e-3));
+    answer->damping = 2 * sqrt(k * fmax(load, 1) / fmax(touch->history.gravity, 0.1));
     answer->friction = mu;  // of what rests
     answer->hold = 100 * k;
 

@@ -92,7 +92,7 @@ typedef struct us_pair_values {
 // before none, then a fidelity before none, then the later row.
 typedef struct us_pair_def {
     const char *material_a, *material_b, *fidelity;
-    const char *model;  // "compliant" (default), "spring-damper", or one that was registered: us_interaction
+    const char *model;  // "compliant", "spring-damper", "soil", or a registered one; NULL: soil, or compliant
     us_pair_values values;
     const us_property *parameters;  // for registered models
     int32_t n_parameter;

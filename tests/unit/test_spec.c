@@ -95,7 +95,7 @@ static void defaults_are_those_of_the_header(void **state) {
     assert_true(s.is_visual && s.is_collision && s.X_BG.q.w == 1);
     assert_true(s.group == 1 && s.mask == UINT32_MAX && s.margin == 0 && s.level == 0 && !s.surface);
     us_pair_def p = us_pair_def_default();
-    assert_string_equal(p.model, "compliant");
+    assert_null(p.model);
     assert_true(p.values.static_friction == 0.9 && p.values.kinetic_friction == 0.8 &&
                 p.values.viscous == 0.5);
     assert_string_equal(w.solver, "newton");
