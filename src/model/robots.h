@@ -7,8 +7,8 @@
 #define USI_MODEL_ROBOTS_H
 
 #include "firmware/firmware.h"
-#include "model/robot_interface.h"
 #include "model/model.h"
+#include "model/robot_interface.h"
 #include "spec/fault_target.h"
 #include "spec/publication.h"
 #include "understudy/network.h"

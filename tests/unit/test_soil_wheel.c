@@ -492,7 +492,7 @@ static void the_slope_of_the_rows_is_that_of_the_force_at_a_few_millimetres_per_
     usi_geom ground = {.has_soil_map = false};
     const us_model model = {.geom = &ground, .n_geom = 1};
     const usi_contacts contacts = {.model = &model};
-    const usi_contact_state next = {.soil = soil};
+    usi_contact_state next = {.soil = soil};
     const us_touch seen = {.mass = 6.6};
     static const double speeds[] = {2e-3, 3e-3, 4e-3, 8e-3};
     for (int i = 0; i < 4; i++) {
@@ -504,8 +504,9 @@ static void the_slope_of_the_rows_is_that_of_the_force_at_a_few_millimetres_per_
                               .vx = 0.7 * v,
                               .spin = v / r,
                               .direction = 1,
+                              .share = 1,
                               .is_wheel = 1};
-        usi_soil_law(&contacts, &next, &k, &seen, 0, memory, &law);
+        assert_true(usi_soil_law(&contacts, &next, &next, &k, &seen, 0, memory, &law));
         double d = 0.01 * v, shear[2];
         for (int side = 0; side < 2; side++)
             shear[side] = us_soil_wheel_reaction_faded(soil, &small, earth, k.sinkage, k.vx + (side ? d : -d),
