@@ -169,7 +169,7 @@ static void tables_give_the_covariance(void **state) {
     }
 }
 
-// The first site is a raster of means and deviations for the second.
+// By expressions: heights without a deviation are the means themselves.
 static void every_place_has_its_own_mean_and_deviation(void **state) {
     (void)state;
     const char *path = site_path("varied");
