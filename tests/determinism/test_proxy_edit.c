@@ -1,6 +1,7 @@
 // A world that is edited while its robots drive: their firmware goes on to the last bit, and a recording with
 // edits runs again.
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -457,6 +458,8 @@ static void commands_come_from_other_threads_while_the_world_is_edited(void **st
     pthread_t thread;
     void *good = NULL;
     assert_int_equal(pthread_create(&thread, NULL, post_all_the_time, &x), 0);
+    while (atomic_load(&x.n_posted) == 0)
+        sched_yield();
     apply(&w, "remove table");
     for (int i = 0; i < 30; i++) {
         // Each makes all of spec and model anew, and destroys the old.
