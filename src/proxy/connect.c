@@ -158,7 +158,9 @@ static us_status offer_services(us_proxy *p, usi_robot *r, int32_t node, usi_sub
         const us_service_def def = {name, usi_command_type(ask), out->type, node};
         status = usi_bus_add_carried_service(p->bus, &def, usi_mailbox_on_sample, &subscriptions[ask],
                                              &r->service[i], err);
-        if (!status) out->writer = usi_service_writer(r->service[i]);
+        if (status) break;
+        out->writer = usi_service_writer(r->service[i]);
+        out->is_shared = true;
     }
     return status;
 }

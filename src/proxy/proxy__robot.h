@@ -32,7 +32,7 @@ typedef struct usi_outlet {
     us_writer *writer;  // NULL: without a network
     int32_t channel;    // of the proxy; -1: none, as of replies
     bool is_sent;       // a sample has left, and was not lost on the radio
-    bool is_shared;     // the writer is another outlet's
+    bool is_shared;     // the writer is another outlet's, or a service's
 } usi_outlet;
 
 // ---------------------------------------------------------------- what never changes

@@ -61,8 +61,9 @@ static double wait_for_end(pid_t pid, double patience, int *out_code) {
 static double worst;
 static char worst_line[200];
 
-// Starts, waits, presses Ctrl-C. A command that has ended by then is none that takes long.
-static void press(const char *line, double after) {
+// Starts, waits, presses Ctrl-C. Seconds until the end; 0 of a command that has ended before: it is none that
+// takes long.
+static double press_once(const char *line, double after) {
     const pid_t pid = start(line, -1);
     int code = 0;
     if (wait_for_end(pid, after, &code) >= 0) {
@@ -70,14 +71,26 @@ static void press(const char *line, double after) {
             char *err = read_text("err.txt");
             fail_msg("%s: this is no command: %s", line, err);
         }
-        return;
+        return 0;
     }
     assert_int_equal(kill(pid, SIGINT), 0);
     const double took = wait_for_end(pid, 20 * BOUND, &code);
-    if (took < 0) kill(pid, SIGKILL);
-    if (took < 0 || took > BOUND)
-        fail_msg("%s, after %g s: Ctrl-C took %g s (-1: it did not end)", line, after, took);
+    if (took < 0) {
+        kill(pid, SIGKILL);
+        fail_msg("%s, after %g s: Ctrl-C did not end it", line, after);
+    }
     if (code > 4 && code != 128 + SIGINT) fail_msg("%s, after %g s: exit code %d", line, after, code);
+    return took;
+}
+
+// A machine that stands still for a second, and not the command, is seen by doing it again.
+static void press(const char *line, double after) {
+    double took = press_once(line, after);
+    for (int i = 0; i < 2 && took > BOUND; i++) {
+        print_message("%s, after %g s: Ctrl-C took %g s; again\n", line, after, took);
+        took = press_once(line, after);
+    }
+    if (took > BOUND) fail_msg("%s, after %g s: Ctrl-C took %g s, three times", line, after, took);
     if (took > worst) {
         worst = took;
         snprintf(worst_line, sizeof worst_line, "%s, after %g s", line, after);
@@ -86,9 +99,15 @@ static void press(const char *line, double after) {
 
 static pid_t robot = -1;
 
+// A recording is on the disk when its program ends, and a disk that others write to may take seconds for it.
+// What is measured here are programs: their files are in memory where the system has a place for that.
+static char directory[] = "/dev/shm/us-stop-XXXXXX";
+static bool has_directory;
+
 // A robot on the network and a recording of it: commands that listen have something to hear.
 static int set_up(void **state) {
     (void)state;
+    has_directory = mkdtemp(directory) && chdir(directory) == 0;
     char line[1024];
     snprintf(line, sizeof line,
              "run %s/scenes/default.xml --offline --rate max --time 3 --record seen.mcap --quiet",
@@ -113,6 +132,9 @@ static int tear_down(void **state) {
     kill(robot, SIGINT);
     if (wait_for_end(robot, 20, &code) < 0) kill(robot, SIGKILL);
     print_message("the longest: %.3f s (%s)\n", worst, worst_line);
+    char line[64];
+    snprintf(line, sizeof line, "rm -rf %s", directory);
+    if (has_directory && system(line)) return -1;
     return code == 0 ? 0 : -1;
 }
 
