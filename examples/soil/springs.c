@@ -51,11 +51,8 @@ extern "C"
     US_API const us_soil_law *
     us_plugin_soil_laws(int32_t *out_n);
 US_API const us_soil_law *us_plugin_soil_laws(int32_t *out_n) {
-    static const us_soil_law laws[] = {{.abi = US_SOIL_LAW_ABI,
-                                        .size = (int32_t)sizeof(us_soil_law),
-                                        .name = "springs",
-                                        .n_state = N_STATE,
-                                        .act = act_as_springs}};
+    static const us_soil_law laws[] = {
+        {US_SOIL_LAW_ABI, (int32_t)sizeof(us_soil_law), "springs", N_STATE, 0, NULL, act_as_springs}};
     *out_n = (int32_t)(sizeof laws / sizeof *laws);
     return laws;
 }

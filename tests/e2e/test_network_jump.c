@@ -102,7 +102,7 @@ static void after_a_reset_the_network_goes_on_from_0(void **state) {
     proxy_world_step(&s->w, 500);
     listen_anew(s);
     assert_int_equal(us_sim_reset(s->w.sim), US_OK);
-    // The counts are state. Read before a step: commands that are still on their way come after the reset too.
+    // The counts are state. Read before a step: commands that are still on their way come after it too.
     assert_int_equal(us_proxy_get_counts(s->w.proxy, s->w.sim).n_command, 0);
     // The clock jumps back at once, with the first step.
     proxy_world_step(&s->w, 1);

@@ -28,15 +28,16 @@ if nm -D --undefined-only "$work/springs/springs.so" | grep -q " us_"; then fail
 # ---- The law acts ----
 
 (cd "$work/springs" && "$program" run springs.xml --rate max >"$work/log" 2>&1) || { cat "$work/log"; fail "the scene does not run"; }
-# 10 kg on 2e4 N/m: 4.905 mm, to 1e-5: the solver leaves a millionth of the load. 2 m/s against 0.4 g: v^2 / (2 mu g) = 0.50968 m; the last cm/s,
-# in which the shear falls with the speed and friction takes over, add up to v^2 / (2 mu g) of 1 cm/s, 13 um, and the step 0.1 mm: within 0.1 %.
+# 10 kg on 2e4 N/m: 4.905 mm, to 1e-5: the solver leaves a millionth of the load. 2 m/s against 0.4 g: v^2 / (2 mu g) = 0.50968 m, and v h / 2 = 0.5 mm,
+# which a step of the first order adds at h = 0.5 ms (it halves with the step). The last cm/s, in which the shear falls with the speed and friction takes
+# over, add some hundredths of a mm: within 0.1 mm.
 awk -F, '
 NR > 1 { z = $2; x = $3 }
 END {
     depth = 0.1 - z; want = 10 * 9.81 / 2e4
     if (!(depth > want * (1 - 1e-5) && depth < want * (1 + 1e-5))) { printf "the wheel rests %.9g m deep, expected %.9g\n", depth, want; exit 1 }
-    s = 4 / (2 * 0.4 * 9.81)
-    if (!(x > 0.999 * s && x < 1.001 * s)) { printf "the wheel slides %g m, expected %g\n", x, s; exit 1 }
+    s = 4 / (2 * 0.4 * 9.81) + 2 * 0.0005 / 2
+    if (!(x > s - 1e-4 && x < s + 1e-4)) { printf "the wheel slides %g m, expected %g\n", x, s; exit 1 }
     printf "sinkage %.7f m, slide %.5f m (expected %.7f, %.5f)\n", depth, x, want, s
 }' "$work/springs/springs.csv"
 
