@@ -87,6 +87,7 @@ static inline void make_message(maker *m, const us_message_type *type, uint8_t *
         uint32_t n = f->shape == USI_SHAPE_ONE ? 1 : f->count;
         if (f->shape == USI_SHAPE_SEQUENCE) {
             n = (uint32_t)(make_bits(m) % 5);
+            if (f->count && n > f->count) n = f->count;
             usi_sequence sequence;
             memset(&sequence, 0, sizeof sequence);
             sequence._maximum = sequence._length = n;
