@@ -27,10 +27,12 @@ endforeach()
 # That code is not ours: its warnings are its own matter. The list of messages gives its symbols our prefix.
 set_source_files_properties(${us_message_sources} PROPERTIES COMPILE_OPTIONS "-w;-include;${us_messages_dir}/wire/message_list.h")
 
-# Runs while building, so it takes none of the flags that decide where the library runs.
-add_executable(idl_types tools/idl_types.c)
-target_compile_definitions(idl_types PRIVATE _GNU_SOURCE)
-target_compile_options(idl_types PRIVATE -Wall -Wextra -Wpedantic ${us_werror} -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
+# These run while building, so they take none of the flags that decide where the library runs.
+foreach(tool idl_types ros_package)
+  add_executable(${tool} tools/${tool}.c tools/idl_read.c)
+  target_compile_definitions(${tool} PRIVATE _GNU_SOURCE)
+  target_compile_options(${tool} PRIVATE -Wall -Wextra -Wpedantic ${us_werror} -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
+endforeach()
 add_custom_command(OUTPUT ${us_messages_dir}/wire/message_list.h ${us_messages_dir}/message_table.c ${us_public_dir}/understudy/messages.h
   COMMAND idl_types ${us_messages_dir}/wire/message_list.h ${us_messages_dir}/message_table.c ${us_public_dir}/understudy/messages.h ${us_idl_files}
   DEPENDS idl_types ${us_idl_files} COMMENT "Tables of the messages" VERBATIM)
@@ -41,3 +43,8 @@ add_custom_target(us_message_headers DEPENDS ${us_message_headers})
 # For the library, and for tests and benchmarks that include wire/messages.h.
 include_directories(SYSTEM ${us_messages_dir})
 include_directories(${us_public_dir})
+
+# The ROS 2 package of our own messages is part of the source, so that a workspace needs no build of ours. This makes it anew.
+add_custom_target(us_ros_package
+  COMMAND ros_package understudy_msgs ${PROJECT_VERSION} ${CMAKE_SOURCE_DIR}/ros/understudy_msgs ${us_idl_files}
+  COMMENT "ros/understudy_msgs" VERBATIM)

@@ -5,364 +5,16 @@
 //     LIST.h     for src/wire: the numbers of the types
 //     TABLE.c    every type: members, kinds, offsets, schema text, hash; asserts that the structs that
 //                Cyclone's idlc makes of the same files lie in memory as those of PUBLIC.h
-//
-// It reads the part of IDL that ROS 2 messages need, and refuses the rest with file and line:
-//     #include "other.idl"                 read once, relative to the file; other # lines are skipped
-//     module NAME { ... };                 three deep: package, msg or srv, dds_
-//     @final struct NAME_ { MEMBERS };
-//     TYPE NAME;  TYPE NAME[N];            TYPE a number, string, string<N>, sequence<TYPE>, sequence<TYPE,
-//     N>, or a struct read before
 #include <ctype.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "idl_read.h"
 #include "sha256.h"
 
-enum { MAX_TYPE = 256, MAX_FIELD = 48, MAX_FILE = 64, MAX_NAME = 128, MAX_DEPTH = 8 };
-
-// The kinds of src/wire/type.h, with their names in IDL, in .msg files and in C, their size and their number
-// in a type hash (REP 2011).
-typedef struct kind_row {
-    const char *idl, *msg, *code, *c;
-    int size, id;
-} kind_row;
-static const kind_row kinds[] = {
-    {"boolean", "bool", "BOOL", "bool", 1, 15},      {"octet", "byte", "BYTE", "uint8_t", 1, 16},
-    {"int8", "int8", "INT8", "int8_t", 1, 2},        {"uint8", "uint8", "UINT8", "uint8_t", 1, 3},
-    {"int16", "int16", "INT16", "int16_t", 2, 4},    {"uint16", "uint16", "UINT16", "uint16_t", 2, 5},
-    {"int32", "int32", "INT32", "int32_t", 4, 6},    {"uint32", "uint32", "UINT32", "uint32_t", 4, 7},
-    {"int64", "int64", "INT64", "int64_t", 8, 8},    {"uint64", "uint64", "UINT64", "uint64_t", 8, 9},
-    {"float", "float32", "FLOAT32", "float", 4, 10}, {"double", "float64", "FLOAT64", "double", 8, 11},
-    {"string", "string", "STRING", "char *", 4, 17}};
-enum { N_KIND = sizeof kinds / sizeof *kinds, STRING = N_KIND - 1, MESSAGE = N_KIND };
+// Numbers of a type hash (REP 2011) beside those of the kinds.
 enum { ID_MESSAGE = 1, ID_BOUNDED_STRING = 21, ID_ARRAY = 48, ID_BOUNDED_SEQUENCE = 96, ID_SEQUENCE = 144 };
-
-typedef enum shape { ONE, ARRAY, SEQUENCE } shape;
-
-typedef struct field {
-    char name[MAX_NAME];
-    int kind;
-    int type;   // of a MESSAGE
-    int bound;  // of a string; 0: none
-    shape shape;
-    int count;  // of an array; the bound of a sequence, 0: none
-} field;
-
-typedef struct type {
-    char package[MAX_NAME], name[MAX_NAME];  // without the underscore at the end
-    bool is_service;                         // half of a service: NAME_Request or NAME_Response
-    char full[2 * MAX_NAME + 8];             // "std_msgs/msg/Header"
-    char c_name[2 * MAX_NAME + 16];          // as idlc calls it
-    char snake[MAX_NAME + 8];                // "joint_state"
-    field fields[MAX_FIELD];
-    int n_field, min_size, depth;
-} type;
-
-static type types[MAX_TYPE];
-static int n_type;
-static char files[MAX_FILE][512];  // as read, so that none is read twice
-static int n_file;
-
-// ---- texts that grow
-// ----------------------------------------------------------------
-
-typedef struct text {
-    char *s;
-    size_t n, cap;
-} text;
-
-_Noreturn static void die(const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    fputs("idl_types: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
-    va_end(args);
-    exit(1);
-}
-
-static void add(text *t, const char *format, ...) {
-    for (;;) {
-        va_list args;
-        va_start(args, format);
-        int n = vsnprintf(t->s ? t->s + t->n : NULL, t->cap - t->n, format, args);
-        va_end(args);
-        if (n < 0) die("text cannot be formatted");
-        if (t->s && t->n + (size_t)n < t->cap) {
-            t->n += (size_t)n;
-            return;
-        }
-        t->cap = 2 * t->cap + (size_t)n + 256;
-        t->s = realloc(t->s, t->cap);
-        if (!t->s) die("out of memory");
-    }
-}
-
-static void clear(text *t) {
-    t->n = 0;
-    if (t->s) t->s[0] = 0;
-}
-
-static void copy_name(char *to, size_t cap, const char *from) {
-    if (snprintf(to, cap, "%s", from) >= (int)cap) die("name too long: %s", from);
-}
-
-// ---- reading
-// ----------------------------------------------------------------
-
-typedef struct lexer {
-    const char *file, *at;
-    int line;
-    char token[MAX_NAME];  // "" at the end; '"' in front of a text
-} lexer;
-
-_Noreturn static void fail(const lexer *l, const char *what) {
-    die("%s:%d: %s, not \"%s\"", l->file, l->line, what, l->token);
-}
-
-static void read_file(const char *path);
-
-// #include reads the other file at once; include guards and the like need no looking at.
-static void read_directive(lexer *l) {
-    const char *end = strchr(l->at, '\n');
-    size_t n = end ? (size_t)(end - l->at) : strlen(l->at);
-    char line[512], path[1024];
-    snprintf(line, sizeof line, "%.*s", (int)n, l->at);
-    l->at += n;
-    char *open = strchr(line, '"'), *close = open ? strchr(open + 1, '"') : NULL;
-    if (strncmp(line, "#include", 8) != 0) return;
-    if (!close) die("%s:%d: #include \"file\" is expected", l->file, l->line);
-    *close = 0;
-    const char *slash = strrchr(l->file, '/');
-    snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash + 1 - l->file) : 0, l->file, open + 1);
-    read_file(path);
-}
-
-static void next(lexer *l) {
-    for (;;) {
-        while (isspace((unsigned char)*l->at))
-            l->line += *l->at++ == '\n';
-        if (l->at[0] == '/' && l->at[1] == '/')
-            l->at += strcspn(l->at, "\n");
-        else if (*l->at == '#')
-            read_directive(l);
-        else
-            break;
-    }
-    size_t n = 0;
-    if (isalnum((unsigned char)*l->at) || *l->at == '_') {
-        while (isalnum((unsigned char)l->at[n]) || l->at[n] == '_')
-            n++;
-    } else if (l->at[0] == ':' && l->at[1] == ':') {
-        n = 2;
-    } else if (*l->at) {
-        n = 1;
-    }
-    if (n >= MAX_NAME) die("%s:%d: name too long", l->file, l->line);
-    memcpy(l->token, l->at, n);
-    l->token[n] = 0;
-    l->at += n;
-}
-
-static bool is(const lexer *l, const char *token) { return strcmp(l->token, token) == 0; }
-
-static void expect(lexer *l, const char *token) {
-    if (!is(l, token)) die("%s:%d: \"%s\" is expected, not \"%s\"", l->file, l->line, token, l->token);
-    next(l);
-}
-
-static void read_name(lexer *l, char *out, size_t cap) {
-    if (!isalpha((unsigned char)l->token[0]) && l->token[0] != '_') fail(l, "a name is expected");
-    copy_name(out, cap, l->token);
-    next(l);
-}
-
-static int read_count(lexer *l) {
-    char *end = NULL;
-    long n = strtol(l->token, &end, 10);
-    if (end == l->token || *end || n < 1 || n > 65536) fail(l, "a number from 1 to 65536 is expected");
-    next(l);
-    return (int)n;
-}
-
-// A struct that was read before: "Header_" of this package, or "std_msgs::msg::dds_::Header_".
-static int read_type_name(lexer *l, const char *package) {
-    char part[4][MAX_NAME];
-    int n = 0;
-    read_name(l, part[n++], MAX_NAME);
-    while (is(l, "::")) {
-        next(l);
-        if (n == 4) fail(l, "package::msg::dds_::Name_ is expected");
-        read_name(l, part[n++], MAX_NAME);
-    }
-    if (n == 4 && strcmp(part[1], "msg") == 0 && strcmp(part[2], "dds_") == 0)
-        package = part[0];
-    else if (n != 1)
-        fail(l, "package::msg::dds_::Name_ is expected");
-    char *name = part[n - 1];
-    for (int i = 0; i < n_type; i++) {
-        size_t length = strlen(types[i].name);
-        if (strcmp(types[i].package, package) == 0 && strncmp(types[i].name, name, length) == 0 &&
-            strcmp(name + length, "_") == 0)
-            return i;
-    }
-    die("%s:%d: type %s of package %s is not known here", l->file, l->line, name, package);
-}
-
-// The type of one element.
-static void read_element(lexer *l, const char *package, field *f) {
-    for (f->kind = 0; f->kind < N_KIND; f->kind++) {
-        if (is(l, kinds[f->kind].idl)) break;
-    }
-    if (f->kind == MESSAGE) {
-        f->type = read_type_name(l, package);
-        return;
-    }
-    next(l);
-    if (f->kind == STRING && is(l, "<")) {
-        next(l);
-        f->bound = read_count(l);
-        expect(l, ">");
-    }
-}
-
-static void read_field(lexer *l, type *t) {
-    if (t->n_field == MAX_FIELD) fail(l, "too many members");
-    field *f = &t->fields[t->n_field];
-    if (is(l, "sequence")) {
-        next(l);
-        expect(l, "<");
-        f->shape = SEQUENCE;
-        read_element(l, t->package, f);
-        if (is(l, ",")) {
-            next(l);
-            f->count = read_count(l);
-        }
-        expect(l, ">");
-    } else {
-        read_element(l, t->package, f);
-    }
-    // An underscore before a name escapes it from the words of IDL.
-    char name[MAX_NAME];
-    read_name(l, name, sizeof name);
-    copy_name(f->name, sizeof f->name, name[0] == '_' ? name + 1 : name);
-    if (is(l, "[")) {
-        if (f->shape == SEQUENCE) fail(l, "no array of sequences is expected");
-        next(l);
-        f->shape = ARRAY;
-        f->count = read_count(l);
-        expect(l, "]");
-    }
-    expect(l, ";");
-    for (int i = 0; i < t->n_field; i++) {
-        if (strcmp(t->fields[i].name, f->name) == 0)
-            die("%s:%d: member %s stands twice", l->file, l->line, f->name);
-    }
-    const type *inner = f->kind == MESSAGE ? &types[f->type] : NULL;
-    int min_size = inner ? inner->min_size : kinds[f->kind].size;
-    t->min_size += f->shape == SEQUENCE ? 4 : f->shape == ARRAY ? f->count * min_size : min_size;
-    if (inner && inner->depth >= t->depth) t->depth = inner->depth + 1;
-    if (t->depth > MAX_DEPTH) fail(l, "types are nested too deep");
-    t->n_field++;
-}
-
-// JointState: joint_state; TFMessage: tf_message; PointCloud2: point_cloud2; MotorGroup_Request:
-// motor_group_request.
-static void make_snake(const char *name, char *out) {
-    for (const char *c = name; *c; c++) {
-        bool is_upper = isupper((unsigned char)*c) != 0;
-        if (c > name && is_upper && c[-1] != '_' &&
-            (!isupper((unsigned char)c[-1]) || islower((unsigned char)c[1])))
-            *out++ = '_';
-        *out++ = (char)tolower((unsigned char)*c);
-    }
-    *out = 0;
-}
-
-static bool ends_with(const char *name, const char *end) {
-    size_t n = strlen(name), n_end = strlen(end);
-    return n > n_end && strcmp(name + n - n_end, end) == 0;
-}
-
-static bool is_humble(const type *t) { return ends_with(t->package, "_humble"); }
-
-static void read_struct(lexer *l, char modules[3][MAX_NAME], int n_module) {
-    expect(l, "@");
-    expect(l, "final");
-    expect(l, "struct");
-    bool is_service = n_module == 3 && strcmp(modules[1], "srv") == 0;
-    if (n_module != 3 || (!is_service && strcmp(modules[1], "msg") != 0) || strcmp(modules[2], "dds_") != 0)
-        fail(l, "a struct stands in module PACKAGE::msg::dds_ or PACKAGE::srv::dds_");
-    if (n_type == MAX_TYPE) fail(l, "too many types");
-    type *t = &types[n_type];
-    t->depth = 1;
-    copy_name(t->package, sizeof t->package, modules[0]);
-    char name[MAX_NAME], snake[2 * MAX_NAME];
-    read_name(l, name, sizeof name);
-    size_t n = strlen(name);
-    if (name[n - 1] != '_') die("%s:%d: the name of struct %s must end with _", l->file, l->line, name);
-    snprintf(t->c_name, sizeof t->c_name, "%s_%s_dds__%s", modules[0], modules[1], name);
-    name[n - 1] = 0;
-    t->is_service = is_service;
-    if (is_service && !ends_with(name, "_Request") && !ends_with(name, "_Response"))
-        die("%s:%d: the name of struct %s_ must end with _Request_ or _Response_", l->file, l->line, name);
-    copy_name(t->name, sizeof t->name, name);
-    snprintf(t->full, sizeof t->full, "%s/%s/%s", modules[0], modules[1], name);
-    make_snake(name, snake);
-    if (snprintf(t->snake, sizeof t->snake, "%s%s", is_humble(t) ? "humble_" : "", snake) >=
-        (int)sizeof t->snake)
-        fail(l, "a shorter name is expected");
-    for (int i = 0; i < n_type; i++) {
-        if (strcmp(types[i].snake, t->snake) == 0)
-            die("%s:%d: %s would share its short name with %s", l->file, l->line, t->full, types[i].full);
-    }
-    expect(l, "{");
-    while (!is(l, "}"))
-        read_field(l, t);
-    if (t->n_field == 0) fail(l, "a member is expected");
-    next(l);
-    expect(l, ";");
-    n_type++;
-}
-
-static void read_module(lexer *l, char modules[3][MAX_NAME], int n_module) {
-    expect(l, "module");
-    if (n_module == 3) fail(l, "three modules are enough");
-    read_name(l, modules[n_module++], MAX_NAME);
-    expect(l, "{");
-    while (!is(l, "}")) {
-        if (is(l, "module"))
-            read_module(l, modules, n_module);
-        else
-            read_struct(l, modules, n_module);
-    }
-    next(l);
-    expect(l, ";");
-}
-
-static void read_file(const char *path) {
-    for (int i = 0; i < n_file; i++) {
-        if (strcmp(files[i], path) == 0) return;
-    }
-    if (n_file == MAX_FILE) die("too many files");
-    copy_name(files[n_file++], sizeof files[0], path);
-    FILE *f = fopen(path, "rb");
-    if (!f) die("%s: cannot be read", path);
-    text content = {0};
-    char block[4096];
-    for (size_t n; (n = fread(block, 1, sizeof block, f)) > 0;)
-        add(&content, "%.*s", (int)n, block);
-    fclose(f);
-    lexer l = {.file = path, .at = content.s ? content.s : "", .line = 1};
-    char modules[3][MAX_NAME];
-    for (next(&l); l.token[0];)
-        read_module(&l, modules, 0);
-    free(content.s);
-}
 
 // ---- schema and hash
 // ----------------------------------------------------------------
@@ -378,23 +30,10 @@ static void mark_inner(int t, bool *is_inside) {
     }
 }
 
-// The byte that stands for no member at all is part of a type's hash, but not of its .msg text.
-static bool is_empty(const type *t) {
-    return t->n_field == 1 && strcmp(t->fields[0].name, "structure_needs_at_least_one_member") == 0;
-}
-
 static void add_msg(text *out, const type *t) {
     for (int i = 0; i < t->n_field && !is_empty(t); i++) {
-        const field *f = &t->fields[i];
-        if (f->kind == MESSAGE)
-            add(out, "%s/%s", types[f->type].package, types[f->type].name);
-        else
-            add(out, "%s", kinds[f->kind].msg);
-        if (f->bound) add(out, "<=%d", f->bound);
-        if (f->shape == ARRAY) add(out, "[%d]", f->count);
-        if (f->shape == SEQUENCE && f->count) add(out, "[<=%d]", f->count);
-        if (f->shape == SEQUENCE && !f->count) add(out, "[]");
-        add(out, " %s\n", f->name);
+        add_msg_member(out, &t->fields[i]);
+        add(out, "\n");
     }
 }
 
@@ -407,14 +46,6 @@ static void add_schema(text *out, int t, const bool *is_inside) {
         add(out, "\nMSG: %s/%s\n", types[i].package, types[i].name);
         add_msg(out, &types[i]);
     }
-}
-
-// How many members of a half of a service say who asks, and with which number: they stand before what a .srv
-// file has.
-static int n_request_id(const type *t) {
-    bool has = t->is_service && t->n_field >= 2 && strcmp(t->fields[0].name, "guid") == 0 &&
-               strcmp(t->fields[1].name, "seq") == 0;
-    return has ? 2 : 0;
 }
 
 static void add_json(text *out, const type *t) {
@@ -458,13 +89,6 @@ static void make_hash(int t, const bool *is_inside, char *out, size_t cap) {
 
 // A service is described as a message of three: request, response, and the event that tells of either. All
 // parts of it are announced with the hash of the whole.
-
-static int find_type(const char *full) {
-    for (int i = 0; i < n_type; i++) {
-        if (strcmp(types[i].full, full) == 0) return i;
-    }
-    return -1;
-}
 
 static void add_nested(text *out, const char *name, const char *service, const char *part, int id,
                        int capacity) {
@@ -747,13 +371,8 @@ static void add_table(text *out) {
     add(out, "};\nconst int32_t usi_message_n_type = %d;\n", n_type);
 }
 
-static void write_file(const char *path, const text *content) {
-    FILE *f = fopen(path, "wb");
-    if (!f || fwrite(content->s, 1, content->n, f) != content->n || fclose(f) != 0)
-        die("%s: cannot be written", path);
-}
-
 int main(int n_arg, char **args) {
+    tool_name = "idl_types";
     if (n_arg < 5) die("idl_types LIST.h TABLE.c PUBLIC.h FILE.idl...");
     for (int i = 4; i < n_arg; i++)
         read_file(args[i]);

@@ -46,16 +46,16 @@ static inline void sha256_block(uint32_t h[8], const uint8_t block[64]) {
         h[i] += v[i];
 }
 
-static inline void sha256_hex(const char *text, size_t length, char out_hex[65]) {
+static inline void sha256_hex(const char *bytes, size_t length, char out_hex[65]) {
     uint32_t h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     size_t done = 0;
     for (; done + 64 <= length; done += 64)
-        sha256_block(h, (const uint8_t *)text + done);
+        sha256_block(h, (const uint8_t *)bytes + done);
     // The rest, a 1 bit, zeros, and the length in bits.
     uint8_t last[128] = {0};
     size_t rest = length - done, n = rest + 9 <= 64 ? 64 : 128;
-    memcpy(last, text + done, rest);
+    memcpy(last, bytes + done, rest);
     last[rest] = 0x80;
     for (int i = 0; i < 8; i++)
         last[n - 1 - (size_t)i] = (uint8_t)((uint64_t)length * 8 >> 8 * i);

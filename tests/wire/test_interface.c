@@ -51,13 +51,13 @@ static bool is_same_type(const us_message_type *a, const us_message_type *b) {
     return same;
 }
 
-static void messages_of_ros_are_read_as_they_are_built_in(void **state) {
-    (void)state;
+// How many of the types that are built in stand below the directory as .msg files; all are the same there.
+static int compare_with_files(const char *directory) {
     int n = 0;
     for (int32_t i = 0; i < us_message_n_type(); i++) {
         const us_message_type *type = us_message_get_type(i);
         char path[512];
-        snprintf(path, sizeof path, "%s/data/network/ros2_msgs/%s.msg", shared(), type->name);
+        snprintf(path, sizeof path, "%s/%s.msg", directory, type->name);
         FILE *f = fopen(path, "r");
         if (!f) continue;
         fclose(f);
@@ -68,11 +68,28 @@ static void messages_of_ros_are_read_as_they_are_built_in(void **state) {
         n++;
         us_interface_release(interface_);
     }
+    return n;
+}
+
+static void messages_of_ros_are_read_as_they_are_built_in(void **state) {
+    (void)state;
+    char path[512];
+    snprintf(path, sizeof path, "%s/data/network/ros2_msgs", shared());
+    const int n = compare_with_files(path);
     if (n == 0) {
-        print_message("skipped: there is no %s/data/network/ros2_msgs\n", shared());
+        print_message("skipped: there is no %s\n", path);
         skip();
     }
     assert_true(n > 20);
+}
+
+static void messages_of_our_ros_package_are_read_as_they_are_built_in(void **state) {
+    (void)state;
+    int n = 0;
+    for (int32_t i = 0; i < us_message_n_type(); i++)
+        n += strncmp(us_message_get_type(i)->name, "understudy_msgs/msg/", 20) == 0;
+    assert_true(n > 10);
+    assert_int_equal(compare_with_files(US_SOURCE_DIR "/ros"), n);
 }
 
 static void every_file_of_rapid_is_read(void **state) {
@@ -242,6 +259,7 @@ static void a_key_is_the_same_from_a_sample_and_from_itself(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_of_ros_are_read_as_they_are_built_in),
+        cmocka_unit_test(messages_of_our_ros_package_are_read_as_they_are_built_in),
         cmocka_unit_test(every_file_of_rapid_is_read),
         cmocka_unit_test(the_profile_has_the_types_of_rapid),
         cmocka_unit_test(composed_bytes_are_those_of_the_encoder),

@@ -3,8 +3,13 @@
 //
 // Messages of every type go to node as bytes, as schema text and, past the codec, as JSON. message_npm.mjs
 // reads the bytes with the schema and compares with the JSON, then writes the JSON as bytes of its own, which
-// must decode here to what was sent. The packages are looked for in the node_modules directory that $US_NPM
-// names, and in npm/ of the build; without them the test is skipped.
+// must decode here to what was sent.
+//
+// ros_package_npm.mjs reads the ROS package ros/understudy_msgs by the same reader: its members are those of
+// our tables, and the type hashes that follow from its files are those that we announce.
+//
+// The packages are looked for in the node_modules directory that $US_NPM names, and in npm/ of the build;
+// without them the tests are skipped.
 #include "test_message_support.h"
 
 #include <spawn.h>
@@ -139,17 +144,25 @@ static bool find_packages(char *out, size_t cap) {
     return false;
 }
 
-// Exit code of node; -1 when there is no node.
-static int run_node(const char *directory) {
-    char script[] = US_SOURCE_DIR "/tests/wire/message_npm.mjs", name[] = "node", cases[] = "cases.jsonl",
-         results[] = "results.txt", where[1024];
-    snprintf(where, sizeof where, "%s", directory);
-    char *args[] = {name, script, where, cases, results, NULL};
+// Runs a script of this directory with the packages; skips the test where they or node are missing.
+static void run_node(const char *script, const char *first, const char *second) {
+    char name[] = "node", directory[1024], path[1024], arguments[2][1024];
+    if (!find_packages(directory, sizeof directory)) {
+        print_message("skipped: @foxglove/rosmsg2-serialization is not installed\n");
+        skip();
+    }
+    snprintf(path, sizeof path, "%s/tests/wire/%s", US_SOURCE_DIR, script);
+    snprintf(arguments[0], sizeof arguments[0], "%s", first);
+    snprintf(arguments[1], sizeof arguments[1], "%s", second);
+    char *args[] = {name, path, directory, arguments[0], arguments[1], NULL};
     pid_t pid = 0;
     int code = 0;
-    if (posix_spawnp(&pid, "node", NULL, NULL, args, environ) != 0) return -1;
+    if (posix_spawnp(&pid, "node", NULL, NULL, args, environ) != 0) {
+        print_message("skipped: node is not installed\n");
+        skip();
+    }
     assert_int_equal(waitpid(pid, &code, 0), pid);
-    return WIFEXITED(code) ? WEXITSTATUS(code) : 128 + WTERMSIG(code);
+    assert_int_equal(WIFEXITED(code) ? WEXITSTATUS(code) : 128 + WTERMSIG(code), 0);
 }
 
 // A message of the i-th type, and its bytes in buf. Odd seeds have texts of ASCII alone: Foxglove reads
@@ -166,11 +179,6 @@ static void foxglove_reads_our_bytes_and_we_read_foxgloves(void **state) {
     (void)state;
     static maker m;
     static char line[4 * BUF];
-    char directory[1024];
-    if (!find_packages(directory, sizeof directory)) {
-        print_message("skipped: @foxglove/rosmsg2-serialization is not installed\n");
-        skip();
-    }
 
     FILE *file = fopen("cases.jsonl", "wb");
     assert_non_null(file);
@@ -192,12 +200,7 @@ static void foxglove_reads_our_bytes_and_we_read_foxgloves(void **state) {
     }
     assert_int_equal(fclose(file), 0);
 
-    int code = run_node(directory);
-    if (code == -1) {
-        print_message("skipped: node is not installed\n");
-        skip();
-    }
-    assert_int_equal(code, 0);
+    run_node("message_npm.mjs", "cases.jsonl", "results.txt");
 
     file = fopen("results.txt", "rb");
     assert_non_null(file);
@@ -223,7 +226,37 @@ static void foxglove_reads_our_bytes_and_we_read_foxgloves(void **state) {
     fclose(file);
 }
 
+// ---- the ROS package
+// ----------------------------------------------------------------
+
+static void write_type(FILE *file, const us_message_type *type) {
+#define ROW(kind, size, name) name,
+    static const char *const kinds[] = {USI_KIND_LIST(ROW)};
+#undef ROW
+    static const char *const shapes[] = {"one", "array", "sequence"};
+    fprintf(file, "{\"name\":\"%s\",\"hash\":\"%s\",\"fields\":[", type->name, type->hash);
+    for (int32_t i = 0; i < type->n_field; i++) {
+        const usi_message_field *f = &type->fields[i];
+        fprintf(file, "%s{\"name\":\"%s\",\"type\":\"%s\",\"shape\":\"%s\",\"count\":%u,\"bound\":%u}",
+                i ? "," : "", f->name, f->type ? f->type->name : kinds[f->kind], shapes[f->shape],
+                (unsigned)f->count, (unsigned)f->bound);
+    }
+    fprintf(file, "]}\n");
+}
+
+static void foxglove_reads_our_ros_package_and_finds_the_hashes_that_we_announce(void **state) {
+    (void)state;
+    FILE *file = fopen("types.jsonl", "wb");
+    assert_non_null(file);
+    for (int32_t i = 0; i < us_message_n_type(); i++)
+        write_type(file, us_message_get_type(i));
+    assert_int_equal(fclose(file), 0);
+    run_node("ros_package_npm.mjs", "types.jsonl", US_SOURCE_DIR "/ros/understudy_msgs");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(foxglove_reads_our_bytes_and_we_read_foxgloves)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(foxglove_reads_our_bytes_and_we_read_foxgloves),
+        cmocka_unit_test(foxglove_reads_our_ros_package_and_finds_the_hashes_that_we_announce)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
