@@ -36,6 +36,38 @@ await test(
       check(near.shown > 4, `only ${near.shown} tiles`)
       await page.screenshot({ path: 'near.png' })
     }],
+    ['regions are tinted by what they are made of, with a legend', async () => {
+      await look([-6, 1, 0], 14)
+      await settled(page, 'the tiles there come')
+      // Colours of the screen with and without the layer, in the region and beside it: means of 5 x 5 pixels.
+      const colours = () =>
+        app(page, () => {
+          const { view } = window.understudy.app
+          const gl = view.renderer.getContext()
+          const at = (x, y) => {
+            const p = view.camera.position.clone().set(x, y, 0.05).project(view.camera)
+            const size = [gl.drawingBufferWidth, gl.drawingBufferHeight]
+            const pixels = new Uint8Array(100)
+            gl.readPixels(Math.round((size[0] * (p.x + 1)) / 2) - 2, Math.round((size[1] * (p.y + 1)) / 2) - 2, 5, 5, gl.RGBA, gl.UNSIGNED_BYTE, pixels)
+            return [0, 1, 2].map((c) => pixels.reduce((sum, value, k) => (k % 4 === c ? sum + value / 25 : sum), 0))
+          }
+          return [true, false].map((on) => {
+            view.setLayer('regions', on)
+            view.renderer.render(view.scene, view.camera)
+            return { north: at(-6, 5), south: at(-6, -2) }
+          })
+        })
+      const [tinted, bare] = await colours()
+      const change = (a, b) => Math.max(...a.map((value, c) => Math.abs(value - b[c])))
+      const told = `tinted ${JSON.stringify(tinted)}, without ${JSON.stringify(bare)}`
+      check(change(tinted.north, bare.north) > 8, `the region looks like the ground: ${told}`)
+      check(change(tinted.south, bare.south) < 1, `the ground beside it has changed: ${told}`)
+      check(!(await id('legend-regions').isVisible()), 'the legend stays without the layer')
+      await app(page, () => window.understudy.app.view.setLayer('regions', true))
+      await id('legend-regions').waitFor({ state: 'visible' })
+      check((await id('legend-regions').innerText()) === 'crust', `the legend says ${await id('legend-regions').innerText()}`)
+      await page.screenshot({ path: 'regions.png' })
+    }],
     ['tiles that are out of sight are let go of', async () => {
       for (let i = 0; i < 6; i++) {
         await look([12 * Math.cos(2 * i), 12 * Math.sin(2 * i), 1], 1.5)
@@ -125,6 +157,16 @@ await test(
       await id('region-north').selectOption('sand')
       await until(async () => (await region()) === 'sand', 'the simulator has it')
       await until(async () => (await under()) === 'sand', 'the wheels stand in sand')
+      // It is made of the ground's own material now, and looks like it.
+      await id('legend-regions').waitFor({ state: 'hidden' })
+      await until(
+        () =>
+          app(page, () => {
+            const { canvas } = window.understudy.app.view.bodies.regions[0]
+            return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.every((value) => value === 0)
+          }),
+        'the region has no colour',
+      )
     }],
     ['the console has no error', async () => {
       check(page.faults.length === 0, page.faults.join('\n'))
