@@ -37,6 +37,7 @@ await test(
       await page.screenshot({ path: 'near.png' })
     }],
     ['regions are tinted by what they are made of, with a legend', async () => {
+      await command(page, 'pause') // until there are to be ruts: how many does not go by how long this takes
       await look([-6, 1, 0], 14)
       await settled(page, 'the tiles there come')
       // Colours of the screen with and without the layer, in the region and beside it: means of 5 x 5 pixels.
@@ -77,6 +78,7 @@ await test(
       await settled(page, 'no more tiles are kept', (c) => c.kept <= 4 * Math.ceil(9000 / 768) + 32)
     }],
     ['wheels leave ruts', async () => {
+      await command(page, 'resume')
       await app(page, () => window.understudy.app.view.setCamera('follow'))
       const depth = () => app(page, () => Math.min(0, ...[...window.understudy.app.ruts.values()].map((r) => r.unit * Math.min(...r.change))))
       await until(async () => (await depth()) < -0.005, 'they are deeper than 5 mm')
@@ -92,6 +94,33 @@ await test(
       })
       check(cut.squares === cut.drawn && cut.drawn > 0, `${cut.squares} squares are cut out, ${cut.drawn} are drawn`)
       await page.screenshot({ path: 'ruts.png' })
+    }],
+    ['they are lines from 10 m away', async () => {
+      const from = await app(page, () => Array.from(window.understudy.app.poses.subarray(0, 3)))
+      await look(from, 10)
+      await until(async () => (await count()).isThere && ((c) => c.shown > 0 && c.missing === 0)(await ruts()), 'the camera is there')
+      // Light of columns that are pressed by 3 mm and more, and of those that nothing has touched; both over all tiles that are drawn.
+      const { coarsest, pressed, untouched } = await app(page, () => {
+        const { bed, look, tiles } = window.understudy.app.view.bodies.ruts[0]
+        const drawn = [...tiles.values()].filter((tile) => tile.mesh?.parent)
+        const lights = { pressed: [], untouched: [] }
+        for (const { rut, mesh } of drawn) {
+          const colour = mesh.geometry.getAttribute('color')
+          for (let j = 0; j < 64; j += look.step)
+            for (let i = 0; i < 64; i += look.step) {
+              const change = rut.unit * rut.change[64 * j + i]
+              const list = change < -0.003 ? lights.pressed : change === 0 ? lights.untouched : null
+              list?.push(colour.getY((j / look.step) * (64 / look.step + 1) + i / look.step))
+            }
+        }
+        const mean = (list) => list.reduce((sum, value) => sum + value / list.length, 0)
+        const coarsest = Math.max(...drawn.filter((tile) => tile.distance < 11).map((tile) => tile.stride)) * look.step * bed.spacing
+        return { coarsest, pressed: mean(lights.pressed), untouched: mean(lights.untouched) }
+      })
+      // A wheel of the rover is 12 cm wide: with lines farther apart than half of it a rut falls apart into blots.
+      check(coarsest > 0 && coarsest < 0.06, `lines are ${coarsest} m apart`)
+      check(pressed < 0.93 * untouched, `pressed soil has a light of ${pressed}, untouched soil ${untouched}`)
+      await page.screenshot({ path: 'ruts-far.png' })
     }],
     ['they go with the past', async () => {
       await command(page, 'reset')
