@@ -200,8 +200,8 @@ await test(
     ['the console has no error', async () => {
       check(page.faults.length === 0, page.faults.join('\n'))
     }],
-    ['a photograph lies on the ground', async () => {
-      // As a site with a layer of colours would give it: stripes to the north.
+    ['a photograph lies on the ground, and a region by its mask', async () => {
+      // As a site with layers of colours and regions would give them: stripes to the north; the region in the quarter of least x and y.
       const context = await browser.newContext({ viewport: { width: 900, height: 600 } })
       const photo = Buffer.alloc(128 * 128 * 4, 255)
       for (let k = 0; k < 128 * 128; k++) photo.set((k >> 4) % 2 ? [200, 120, 60] : [90, 70, 60], 4 * k)
@@ -209,9 +209,12 @@ await test(
         const answer = await route.fetch()
         const told = await answer.json()
         told.shapes.find((s) => s.ground).ground.photo = true
+        const mask = { path: '/api/asset/1/region/0.mask', nx: 2, ny: 2 }
+        told.regions = [{ name: 'quarter', shape: told.regions[0].shape, material: 'crust', min: [-10, -10], max: [10, 10], mask }]
         await route.fulfill({ response: answer, json: told })
       })
       await context.route('**/*.photo', (route) => route.fulfill({ body: route.request().url().includes('/bed/') ? photo.subarray(0, 64 * 64 * 4) : photo }))
+      await context.route('**/region/0.mask', (route) => route.fulfill({ body: Buffer.from([255, 0, 0, 0]) }))
       const other = await context.newPage()
       const faults = []
       other.on('pageerror', (error) => faults.push(error.message))
@@ -221,6 +224,14 @@ await test(
       await other.screenshot({ path: 'photograph.png' })
       const isTextured = await app(other, () => window.understudy.app.view.bodies.fields[0].object.children.every((mesh) => mesh.userData.photo))
       check(isTextured, 'a tile has no photograph')
+      // From above, north at the top: a picture's first row is its upper one.
+      const quarters = () =>
+        app(other, () => {
+          const { canvas } = window.understudy.app.view.bodies.regions[0]
+          const alpha = (x, y) => canvas.getContext('2d').getImageData(x * canvas.width, y * canvas.height, 1, 1).data[3]
+          return [alpha(0.25, 0.75), alpha(0.75, 0.75), alpha(0.25, 0.25), alpha(0.75, 0.25)].join()
+        })
+      await until(async () => (await quarters()) === '255,0,0,0', 'the region lies in its quarter')
       check(faults.length === 0, faults.join('\n'))
       await context.close()
     }],
