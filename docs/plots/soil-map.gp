@@ -15,16 +15,16 @@ set lmargin at screen 0.07
 set rmargin at screen 0.87
 set palette defined (0 "#0b3c5d", 1 "#2a9d8f", 2 "#e9c46a", 3 "#c0392b")
 set cblabel "sinkage, mm"
-set cbrange [10:28]
+set cbrange [10:40]
 plot for [k = 0:8] work . "/soil-map.csv" every ::12 using (column(2 + 2 * k) - 5):(0.4 * (k - 4)):(1e3 * column(3 + 2 * k)) with lines lw 9 lc palette
 set size 1,0.48
 set origin 0,0
 unset title
 set xlabel "x, m"
 set ylabel "sinkage, mm" offset 1
-set yrange [10:30]
-set ytics 5
+set yrange [10:40]
+set ytics 10
 set key top left
 plot work . "/soil-map.csv" every ::12 using ($10 - 5):(1e3 * $11) with lines ls 1 title "the middle wheel", \
-     16.46 with lines lc rgb "#888888" dt 2 title "lunar soil without the map"
+     18.73 with lines lc rgb "#888888" dt 2 title "lunar soil without the map"
 unset multiplot

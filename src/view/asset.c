@@ -1,6 +1,6 @@
 // Assets by name: "3.glb" is the mesh of shape 3, "3.0.glb" that of the first part of the union that is shape
 // 3, "0.field" the heights of shape 0, "0/2/4_5.field" and "0/2/4_5.photo" the heights and the photograph of
-// its tile (4, 5) at level 2.
+// its tile (4, 5) at level 2, "region/1.mask" the mask of region 1.
 //
 // A name is numbers alone; the path of a file comes from the spec, never from the one who asks.
 #include "view/view__asset.h"
@@ -107,6 +107,39 @@ static us_status write_tile(const us_shape_def *shape, const char *name, const u
     return status;
 }
 
+usi_region_grid usi_region_grid_of(const us_region_def *region) {
+    int32_t n = region->n_x > region->n_y ? region->n_x : region->n_y;
+    int32_t step = (n + USI_REGION_PIXELS - 1) / USI_REGION_PIXELS;
+    return (usi_region_grid){step, (region->n_x + step - 1) / step, (region->n_y + step - 1) / step};
+}
+
+// The sample in the middle of square i, of n samples.
+static size_t middle(int32_t i, int32_t step, int32_t n) {
+    int32_t at = i * step + step / 2;
+    return (size_t)(at < n ? at : n - 1);
+}
+
+// Of each square of samples the middle one: 255 where it belongs to the region. `name` is what follows
+// "region/".
+static us_status write_mask(const us_spec *spec, const char *name, const us_allocator *allocator,
+                            char **out_bytes, size_t *out_length) {
+    const us_region_def *region = us_spec_view_region(spec, scan_index(&name));
+    if (!region || !region->mask || strcmp(name, ".mask") != 0) return US_ERR_NAME;
+    usi_region_grid grid = usi_region_grid_of(region);
+    usi_bytes bytes;
+    usi_bytes_init(&bytes, allocator, USI_ASSET_LIMIT);
+    char *room = usi_bytes_room(&bytes, (size_t)grid.n_x * (size_t)grid.n_y);
+    for (int32_t j = 0; j < grid.n_y && room; j++) {
+        const uint8_t *row = region->mask + middle(j, grid.step, region->n_y) * (size_t)region->n_x;
+        for (int32_t i = 0; i < grid.n_x; i++) {
+            uint8_t value = row[middle(i, grid.step, region->n_x)];
+            bool is_in = region->value > 0 ? value == region->value : value != 0;
+            *room++ = (char)(is_in ? UINT8_MAX : 0);
+        }
+    }
+    return usi_bytes_take(&bytes, out_bytes, out_length);
+}
+
 // A mesh that was built by calls: points and triangles as they are, in the shape's colour, flat.
 static us_status write_triangles(const us_shape_def *shape, const us_allocator *allocator, char **out_bytes,
                                  size_t *out_length) {
@@ -143,10 +176,16 @@ us_status usi_world_asset(const usi_revision *revision, const char *name, const 
                           void **out_bytes, size_t *out_length, us_error *err) {
     *out_bytes = NULL;
     *out_length = 0;
+    static const char regions[] = "region/";
     const char *ending = "";
     const us_shape_def *shape = find_shape(revision->spec, name, &ending);
     char *bytes = NULL;
     us_status status;
+    if (strncmp(name, regions, sizeof regions - 1) == 0) {
+        status = write_mask(revision->spec, name + sizeof regions - 1, allocator, &bytes, out_length);
+        *out_bytes = bytes;
+        if (status != US_ERR_NAME) return status;
+    }
     if (shape && *ending == '/') {
         status = write_tile(shape, ending, allocator, &bytes, out_length, err);
         *out_bytes = bytes;

@@ -80,6 +80,14 @@ int32_t usi_glb_add_part(usi_glb *glb, const usi_glb_part *part);
 us_status usi_glb_write(usi_glb *glb, char **out_bytes, size_t *out_length);  // as usi_bytes_take
 float usi_linear_of_srgb(float x);
 
+// A region's mask as it is sent: every so many of its samples, no more than USI_REGION_PIXELS each way. Those
+// that are sent stand for squares of samples, the last of which may reach over the mask's edge.
+enum { USI_REGION_PIXELS = 1024 };
+typedef struct usi_region_grid {
+    int32_t step, n_x, n_y;
+} usi_region_grid;
+usi_region_grid usi_region_grid_of(const us_region_def *region);
+
 // ---- mesh_glb.c ----
 
 // The file of a mesh, with its colours and textures, as usi_mesh_open places it: in the shape's frame,

@@ -2,6 +2,7 @@
 //
 // Everything that the page may name stands at its index. What is large goes elsewhere: meshes and heights are
 // assets, fetched on their own and only once where several shapes show the same file.
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -277,6 +278,63 @@ static void put_pair(usi_json *json, const us_pair_def *pair) {
     usi_json_end(json, '}');
 }
 
+// The shape that a region lies on; -1 for none. Of two with the same name it is the later one.
+static int32_t find_ground(const us_spec *spec, int32_t n_shape, const char *name) {
+    for (int32_t i = n_shape - 1; i >= 0; i--) {
+        const us_shape_def *shape = us_spec_view_shape(spec, i);
+        bool is_ground = shape->kind == US_SHAPE_HALF_SPACE || shape->kind == US_SHAPE_HEIGHT_FIELD;
+        if (is_ground && shape->link == US_WORLD && shape->is_collision && shape->name &&
+            strcmp(shape->name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static void put_polygon(usi_json *json, const us_region_def *region) {
+    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+    for (int32_t k = 0; k < 2 * region->n_corner; k++) {
+        low[k % 2] = fmin(low[k % 2], region->corners[k]);
+        high[k % 2] = fmax(high[k % 2], region->corners[k]);
+    }
+    usi_json_numbers(json, "min", low, 2);
+    usi_json_numbers(json, "max", high, 2);
+    usi_json_numbers(json, "polygon", region->corners, 2 * (size_t)region->n_corner);
+}
+
+static void put_mask(usi_json *json, const us_region_def *region, uint32_t revision, int32_t index) {
+    usi_region_grid grid = usi_region_grid_of(region);
+    const double low[2] = {-0.5 * region->n_x * region->dx, -0.5 * region->n_y * region->dy};
+    const double high[2] = {low[0] + grid.n_x * grid.step * region->dx,
+                            low[1] + grid.n_y * grid.step * region->dy};
+    char path[64];
+    snprintf(path, sizeof path, "/api/asset/%u/region/%d.mask", (unsigned)revision, (int)index);
+    usi_json_numbers(json, "min", low, 2);
+    usi_json_numbers(json, "max", high, 2);
+    usi_json_begin(json, "mask", '{');
+    usi_json_text(json, "path", path);
+    usi_json_integer(json, "nx", grid.n_x);
+    usi_json_integer(json, "ny", grid.n_y);
+    usi_json_end(json, '}');
+}
+
+static void put_regions(usi_json *json, const usi_revision *revision, const us_spec_counts *n) {
+    usi_json_begin(json, "regions", '[');
+    for (int32_t i = 0; i < n->n_region; i++) {
+        const us_region_def *region = us_spec_view_region(revision->spec, i);
+        usi_json_begin(json, NULL, '{');
+        usi_json_text(json, "name", region->name);
+        usi_json_integer(json, "shape", find_ground(revision->spec, n->n_shape, region->ground));
+        usi_json_text(json, "material", region->material);
+        if (region->mask) {
+            put_mask(json, region, revision->number, i);
+        } else {
+            put_polygon(json, region);
+        }
+        usi_json_end(json, '}');
+    }
+    usi_json_end(json, ']');
+}
+
 static void put_relations(usi_json *json, const us_spec *spec, const us_spec_counts *n) {
     usi_json_begin(json, "materials", '[');
     for (int32_t i = 0; i < n->n_material; i++)
@@ -336,6 +394,7 @@ static void put_world(usi_json *json, const usi_revision *revision) {
     usi_json_end(json, ']');
     put_shapes(json, revision, n.n_shape);
     put_relations(json, spec, &n);
+    put_regions(json, revision, &n);
     usi_json_end(json, '}');
 }
 

@@ -506,6 +506,74 @@ static void heights_are_floats_with_x_fastest(void **state) {
     usi_revision_unref(world);
 }
 
+// ---- Masks of regions ----
+
+// A mask of n_x by n_y samples of 0.5 m, 7 in its half of greater x, 3 elsewhere.
+static usi_revision *world_of_mask(int32_t n_x, int32_t n_y, int32_t value) {
+    static const char text[] = "<scene name='s' version='1'><world>"
+                               "<shape name='g' type='plane'/></world></scene>";
+    us_spec *spec = NULL;
+    us_error err = {0};
+    if (us_spec_load_text(text, sizeof text - 1, "text.xml", NULL, &spec, &err)) fail_msg("%s", err.message);
+    uint8_t *mask = malloc((size_t)n_x * (size_t)n_y);
+    assert_non_null(mask);
+    for (int32_t j = 0; j < n_y; j++) {
+        for (int32_t i = 0; i < n_x; i++)
+            mask[j * n_x + i] = 2 * i >= n_x ? 7 : 3;
+    }
+    us_region_def region = {.name = "half",
+                            .ground = "g",
+                            .material = "default",
+                            .mask = mask,
+                            .n_x = n_x,
+                            .n_y = n_y,
+                            .dx = 0.5,
+                            .dy = 0.5,
+                            .value = value};
+    assert_int_equal(us_spec_add_region(spec, &region, NULL), US_OK);
+    free(mask);
+    return world_of_spec(spec);
+}
+
+// As it is when it is small, every so many of its samples when it is large; sizes that nothing divides.
+static void a_mask_is_sent_with_what_belongs_to_the_region(void **state) {
+    (void)state;
+    static const struct {
+        int32_t n_x, n_y, value, sent_x, sent_y;
+    } rows[] = {{6, 3, 7, 6, 3}, {6, 3, 0, 6, 3}, {2500, 4, 7, 834, 2}, {1024, 1025, 7, 512, 513}};
+    us_allocator a = us_allocator_default();
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        usi_revision *world = world_of_mask(rows[r].n_x, rows[r].n_y, rows[r].value);
+        void *bytes = NULL;
+        size_t length = 0;
+        assert_int_equal(usi_world_asset(world, "region/0.mask", &a, &bytes, &length, NULL), US_OK);
+        assert_int_equal(length, rows[r].sent_x * rows[r].sent_y);
+        for (int32_t k = 0; k < (int32_t)length; k++) {
+            bool is_in = rows[r].value == 0 || 2 * (k % rows[r].sent_x) >= rows[r].sent_x;
+            assert_int_equal(((uint8_t *)bytes)[k], is_in ? 255 : 0);
+        }
+        usi_release(&a, bytes, length, 1);
+        char *json = NULL;
+        assert_int_equal(usi_world_json(world, &a, &json, &length), US_OK);
+        char sizes[64];
+        snprintf(sizes, sizeof sizes, "\"nx\":%d,\"ny\":%d", (int)rows[r].sent_x, (int)rows[r].sent_y);
+        cJSON *told = cJSON_ParseWithLength(json, length);
+        const cJSON *region = cJSON_GetArrayItem(cJSON_GetObjectItem(told, "regions"), 0);
+        char *mask = cJSON_PrintUnformatted(cJSON_GetObjectItem(region, "mask"));
+        assert_non_null(strstr(mask, sizes));
+        assert_non_null(strstr(mask, "/region/0.mask"));
+        assert_true(cJSON_GetArrayItem(cJSON_GetObjectItem(region, "min"), 0)->valuedouble ==
+                    -0.25 * rows[r].n_x);
+        cJSON_free(mask);
+        cJSON_Delete(told);
+        usi_release(&a, json, length, 1);
+        assert_int_equal(ask(world, "region/1.mask", NULL), US_ERR_NAME);
+        assert_int_equal(ask(world, "region/0.glb", NULL), US_ERR_NAME);
+        assert_int_equal(ask(world, "region/", NULL), US_ERR_NAME);
+        usi_revision_unref(world);
+    }
+}
+
 // ---- What is refused ----
 
 static void names_that_are_none_are_refused(void **state) {
@@ -632,6 +700,7 @@ int main(void) {
         cmocka_unit_test(a_texture_that_is_none_is_left_out),
         cmocka_unit_test(heights_are_floats_with_x_fastest),
         cmocka_unit_test(names_that_are_none_are_refused),
+        cmocka_unit_test(a_mask_is_sent_with_what_belongs_to_the_region),
         cmocka_unit_test(a_file_that_is_gone_or_broken_is_said),
         cmocka_unit_test(broken_mesh_files_give_errors_here_too),
         cmocka_unit_test(no_memory_at_any_point_is_said_and_nothing_leaks),

@@ -260,6 +260,15 @@ static void check_world(const usi_revision *world) {
         check_text(item, "name", us_spec_view_loop(spec, i)->name);
         check_text(item, "type", types[us_spec_view_loop(spec, i++)->type]);
     }
+    i = 0;
+    cJSON_ArrayForEach(item, list_of(json, "regions", n.n_region)) {
+        const us_region_def *region = us_spec_view_region(spec, i++);
+        int32_t ground = get(item, "shape")->valueint;
+        check_text(item, "name", region->name);
+        check_text(item, "material", region->material);
+        assert_string_equal(us_spec_view_shape(spec, ground)->name, region->ground);
+        check_numbers(item, "polygon", region->corners, 2 * region->n_corner);
+    }
     cJSON_Delete(json);
 }
 
@@ -267,9 +276,10 @@ static void check_world(const usi_revision *world) {
 
 static void everything_in_our_scenes_stands_at_its_index(void **state) {
     (void)state;
-    static const char *const scenes[] = {"scenes/default.xml",  "scenes/arm.xml",         "scenes/fleet.xml",
-                                         "scenes/four-bar.xml", "scenes/every-joint.xml", "scenes/grasp.xml",
-                                         "scenes/gripper.xml",  "scenes/rocker.xml"};
+    static const char *const scenes[] = {
+        "scenes/default.xml",  "scenes/arm.xml",         "scenes/fleet.xml",
+        "scenes/four-bar.xml", "scenes/every-joint.xml", "scenes/grasp.xml",
+        "scenes/gripper.xml",  "scenes/rocker.xml",      "tests/browser/soil.xml"};
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
         usi_revision *world = world_of_file(scenes[i], (uint32_t)i + 1);
         assert_non_null(world);

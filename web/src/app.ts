@@ -76,6 +76,16 @@ export interface ShapeInfo {
   parts?: ShapeInfo[]
   box?: { min: Vec3; max: Vec3 }
 }
+// A part of a ground with a material of its own, in the ground's x and y; later ones lie over earlier ones.
+export interface RegionInfo {
+  name: string
+  shape: number
+  material: string // at the start
+  min: [number, number] // m, what it lies within
+  max: [number, number]
+  polygon?: number[] // x and y of one corner after the other
+  mask?: { path: string; nx: number; ny: number } // in place of it: a byte for each sample, x fastest; not 0: belongs to it
+}
 export interface World {
   epoch: number
   name: string
@@ -92,6 +102,7 @@ export interface World {
   shapes: ShapeInfo[]
   materials: { name: string; properties: Record<string, string | number> }[]
   pairs: { a: string | null; b: string | null; model: string; fidelity: string | null }[]
+  regions: RegionInfo[]
   couplings: { name: string }[]
   loops: { name: string; type: string }[]
 }

@@ -51,7 +51,7 @@ function add(app: App, world: World, shape: ShapeInfo, index: number, X_BG: Matr
   else if (shape.kind === 'height-field') {
     const shade = { color: new Color(), low: 0, high: 1, isPlain: true }
     const finish = (mesh: Mesh): void => void (mesh.raycast = () => undefined)
-    const look = { shade, cut: makeCut(), budget: 20_000, stride: 2, pixels: 20, material: () => groundMaterial, finish }
+    const look = { shade, cut: makeCut(), regions: null, budget: 20_000, stride: 2, pixels: 20, material: () => groundMaterial, finish }
     const ground = assets.ground(world, index, () => look, () => app.view.redraw())
     if (!ground) return
     ground.object.position.z = 0.004

@@ -4,6 +4,7 @@ import { GLTFLoader } from 'three/addons/loaders/GLTFLoader.js'
 import type { ShapeInfo, World } from '../app'
 import { plainSurface } from './plain'
 import { Ground, type GroundLook } from './ground'
+import { regionsKey } from './regions'
 
 // What makes a shape the same one after an edit: its link, its place among that link's shapes, its measures.
 export function assetKey(world: World, index: number): string {
@@ -43,7 +44,7 @@ export class Assets {
     const shape = world.shapes[index] as ShapeInfo
     if (!shape.ground) return null
     const { low, high } = shape.ground
-    const key = [assetKey(world, index), low, high, shape.p.join(' '), shape.q.join(' '), shape.rgba?.join(' ') ?? ''].join('|')
+    const key = [assetKey(world, index), low, high, shape.p.join(' '), shape.q.join(' '), shape.rgba?.join(' ') ?? '', regionsKey(world, index)].join('|')
     let ground = this.grounds.get(key)
     if (!ground) this.grounds.set(key, (ground = new Ground(shape, makeLook(), changed)))
     ground.tiles = shape.ground.tiles

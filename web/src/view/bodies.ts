@@ -23,12 +23,13 @@ import {
   type PerspectiveCamera,
   type Raycaster,
 } from 'three'
-import type { BedInfo, RutTile, ShapeInfo, World } from '../app'
+import type { BedInfo, RegionRow, RutTile, ShapeInfo, World } from '../app'
 import type { Assets } from './assets'
 import type { Ground, GroundLook } from './ground'
 import { Ruts, type RutLook } from './ruts'
 import { HALF_SPACE_RADIUS, matrixOf, solidOf } from './shapes'
 import { baker, plainSurface } from './plain'
+import { RegionMap } from './regions'
 import { groundDepth, groundSurface, makeCut, surface, type SurfaceOptions } from './surfaces'
 
 interface Leaf {
@@ -72,6 +73,7 @@ export class Bodies {
   readonly ground: Object3D[] = [] // half-spaces
   readonly fields: Ground[] = [] // height fields
   readonly ruts: (Ruts | undefined)[] = [] // by bed
+  readonly regions: RegionMap[] = [] // of each ground that has some
   readonly boxes: Box3[] = [] // of each body's shapes in its own frame; empty for a body without
   readonly shapeBoxes = new Map<number, Box3>() // of each shape that is drawn, in its own frame
   readonly still = new Box3() // of what stands still, half-spaces apart
@@ -139,7 +141,12 @@ export class Bodies {
       const solid = solidOf(shape, isCoarse)
       if (!solid) return
       if (shape.kind === 'half-space') {
-        const mesh = new Mesh(solid.geometry, this.groundSurface({ color: color.getHex(), opacity }))
+        const regions = RegionMap.of(this.world, index, this.isPlain, this.changed)
+        if (regions) {
+          this.regions.push(regions)
+          this.made.push(regions)
+        }
+        const mesh = new Mesh(solid.geometry, this.groundSurface({ color: color.getHex(), opacity, regions: regions?.uniforms }))
         mesh.receiveShadow = true
         this.place(mesh, index, X_BG)
         this.ground.push(mesh)
@@ -226,25 +233,29 @@ export class Bodies {
     const { nx = 1, ny = 1, size, ground: about } = shape
     const half = new Vector3(((nx - 1) * size[0]) / 2, ((ny - 1) * size[1]) / 2, 0)
     this.grow(shape.link, index, new Box3(half.clone().negate(), half), X_BG)
-    const ground = this.assets.ground(this.world, index, () => this.lookOf(shape, X_BG, color, opacity), this.changed)
+    const ground = this.assets.ground(this.world, index, () => this.lookOf(index, X_BG, color, opacity), this.changed)
     if (!ground || !about) return
+    if (ground.look.regions) this.regions.push(ground.look.regions)
     ground.object.matrix.identity().decompose(ground.object.position, ground.object.quaternion, ground.object.scale)
     this.place(ground.object, index, X_BG)
     this.fields.push(ground)
   }
 
   // Ground that stands still is lit once and for all where drawing is costly.
-  private lookOf(shape: ShapeInfo, X_BG: Matrix4, color: Color, opacity: number): GroundLook {
+  private lookOf(index: number, X_BG: Matrix4, color: Color, opacity: number): GroundLook {
+    const shape = this.world.shapes[index] as ShapeInfo
     const isPhoto = shape.ground?.photo === true
     const isBaked = this.isPlain && shape.link < 0
     const shade = { color: isPhoto ? PAPER : color, low: shape.ground?.low ?? 0, high: shape.ground?.high ?? 0, isPlain: isPhoto }
     const cut = makeCut()
-    const options = { vertexColors: true, opacity }
+    const regions = RegionMap.of(this.world, index, this.isPlain, this.changed)
+    const options = { vertexColors: true, opacity, regions: regions?.uniforms }
     const shared = isPhoto ? null : { whole: this.groundSurface(options, isBaked), cut: this.groundSurface({ ...options, cut }, isBaked) }
     const depth = groundDepth(cut)
     return {
       shade,
       cut,
+      regions,
       budget: this.detail.triangles,
       stride: this.detail.stride,
       pixels: this.detail.pixels,
@@ -269,24 +280,32 @@ export class Bodies {
       if (!shape || !ground) continue
       const X_BG = matrixOf(shape.p, shape.q)
       const isBaked = this.isPlain
-      const shared = this.groundSurface({ vertexColors: true }, isBaked)
+      const X_GB = X_BG.clone().invert().multiply(matrixOf(bed.p, bed.q))
+      const middle = new Vector3().setFromMatrixPosition(X_GB)
+      const options = { vertexColors: true, regions: ground.look.regions?.moved(middle.x, middle.y) }
+      const shared = this.groundSurface(options, isBaked)
       const look: RutLook = {
         ...this.detail.ruts,
         shade: ground.look.shade,
         hasPhoto: shape.ground?.photo === true,
         bake: isBaked ? baker(X_BG) : undefined,
-        material: (photo) => (photo ? this.groundSurface({ vertexColors: true, photo }, isBaked) : shared),
+        material: (photo) => (photo ? this.groundSurface({ ...options, photo }, isBaked) : shared),
         finish: (mesh) => {
           mesh.receiveShadow = true
           mesh.castShadow = !this.isPlain
         },
       }
-      const ruts = new Ruts(bed, bed.shape, ground.look.cut, X_BG.clone().invert().multiply(matrixOf(bed.p, bed.q)), look, this.changed)
+      const ruts = new Ruts(bed, bed.shape, ground.look.cut, X_GB, look, this.changed)
       this.made.push(shared)
       this.ruts[beds.indexOf(bed)] = ruts
       this.root.add(ruts.object)
     }
     this.takeRuts(touched)
+  }
+
+  // Regions in the colours of what they are made of now.
+  paintRegions(rows: RegionRow[]): void {
+    for (const map of this.regions) map.paint(this.world, rows)
   }
 
   takeRuts(tiles: Iterable<RutTile>): void {

@@ -7,6 +7,7 @@ import { Box3, Frustum, Group, Matrix4, Mesh, Vector3 } from 'three'
 import type { Material, PerspectiveCamera, Texture } from 'three'
 import type { ShapeInfo } from '../app'
 import { getBytes, patchGeometry, patchIndex, photoTexture, type Bake, type Patch, type Shade } from './field'
+import type { RegionMap } from './regions'
 import { cutShare, type Cut } from './surfaces'
 
 const CELLS = 32 // as the simulator sends them: cells of a tile, samples around it, samples in all, pixels of its photograph
@@ -20,6 +21,7 @@ const PATIENCE = 2000 // ms until what was refused is asked for again
 export interface GroundLook {
   shade: Shade
   cut: Cut // where something finer is drawn
+  regions: RegionMap | null
   budget: number // triangles
   stride: number // every how many lines of a tile are drawn; near by all of them when there are triangles left
   pixels: number // a cell that looks larger is split
@@ -114,6 +116,7 @@ export class Ground {
   dispose(): void {
     this.isGone = true
     this.object.removeFromParent()
+    this.look.regions?.dispose()
     for (const node of this.kept) drop(node)
     this.kept.clear()
     this.shown.clear()

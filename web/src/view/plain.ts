@@ -2,6 +2,7 @@
 import { BackSide, Color, DoubleSide, FrontSide, Matrix3, Mesh, ShaderMaterial, SphereGeometry, UniformsLib } from 'three'
 import { UniformsUtils, Vector3, type Matrix4 } from 'three'
 import type { Bake } from './field'
+import { REGION_FUNCTION } from './regions'
 import { CUT_FUNCTION, GRID_FUNCTION, SKY_FUNCTION, SUN, gridStrength, skyUniforms, type SurfaceOptions } from './surfaces'
 
 type Rgb = [number, number, number]
@@ -18,12 +19,14 @@ const VERTEX = `
   #ifdef GROUND
     varying vec2 vGround;
   #endif
-  #ifdef CUT
+  #if defined(CUT) || defined(REGIONS)
     varying vec2 vHere;
+  #endif
+  #if defined(PHOTO) || defined(REGIONS)
+    varying float vHaze;
   #endif
   #ifdef PHOTO
     varying vec2 vUv;
-    varying float vHaze;
   #endif
   vec3 onScreen(vec3 c) { return pow(1.0 - exp(-${EXPOSURE} * c), vec3(1.0 / 2.2)); }
   void main() {
@@ -64,14 +67,16 @@ const VERTEX = `
     #ifdef GROUND
       vGround = at.xy;
     #endif
-    #ifdef CUT
+    #if defined(CUT) || defined(REGIONS)
       vHere = position.xy;
     #endif
     at = viewMatrix * at;
     float haze = smoothstep(fogNear, fogFar, -at.z);
+    #if defined(PHOTO) || defined(REGIONS)
+      vHaze = haze;
+    #endif
     #ifdef PHOTO
       vUv = uv;
-      vHaze = haze;
       vColor = shown;
     #else
       vColor = mix(shown, fogColor, haze); // the haze's colour is that of the screen
@@ -87,15 +92,22 @@ const FRAGMENT = `
     varying vec2 vGround;
     ${GRID_FUNCTION}
   #endif
-  #ifdef CUT
+  #if defined(CUT) || defined(REGIONS)
     varying vec2 vHere;
+  #endif
+  #ifdef CUT
     ${CUT_FUNCTION}
+  #endif
+  #if defined(PHOTO) || defined(REGIONS)
+    varying float vHaze;
+  #endif
+  #ifdef REGIONS
+    ${REGION_FUNCTION}
   #endif
   #ifdef PHOTO
     uniform sampler2D uPhoto;
     uniform vec3 fogColor;
     varying vec2 vUv;
-    varying float vHaze;
   #endif
   void main() {
     vec3 c = vColor;
@@ -104,6 +116,9 @@ const FRAGMENT = `
     #endif
     #ifdef PHOTO
       c = mix(c * pow(texture2D(uPhoto, vUv).rgb, vec3(1.0 / 2.2)), fogColor, vHaze); // a photograph comes as light
+    #endif
+    #ifdef REGIONS
+      c = regionTint(c, vHere, 0.4 * (1.0 - vHaze)); // on colours of the screen, which show more of it than light does
     #endif
     #ifdef GROUND
       if (uGrid > 0.0) c = mix(c, vec3(0.93, 0.97, 1.0), uGrid * (0.14 * gridLines(vGround, 1.0) + 0.18 * gridLines(vGround, 10.0)));
@@ -144,7 +159,13 @@ export function plainSurface(options: SurfaceOptions, isGround = false, isBaked 
     transparent: opacity < 1,
     depthWrite: opacity >= 1,
     side: options.isDoubleSided ? DoubleSide : FrontSide,
-    defines: { ...(isGround && { GROUND: '' }), ...(isBaked && { BAKED: '' }), ...(options.photo && { PHOTO: '' }), ...(options.cut && { CUT: '' }) },
+    defines: {
+      ...(isGround && { GROUND: '' }),
+      ...(isBaked && { BAKED: '' }),
+      ...(options.photo && { PHOTO: '' }),
+      ...(options.cut && { CUT: '' }),
+      ...(options.regions && { REGIONS: '' }),
+    },
     uniforms: {
       ...UniformsUtils.clone(UniformsLib.fog),
       uColor: { value: new Color(options.color ?? 0xffffff) },
@@ -153,7 +174,7 @@ export function plainSurface(options: SurfaceOptions, isGround = false, isBaked 
     },
   })
   // Shared, not copies.
-  Object.assign(material.uniforms, { uGrid: gridStrength }, options.cut?.uniforms, options.photo && { uPhoto: { value: options.photo } })
+  Object.assign(material.uniforms, { uGrid: gridStrength }, options.cut?.uniforms, options.regions, options.photo && { uPhoto: { value: options.photo } })
   return material
 }
 

@@ -17,6 +17,8 @@ const TOUCHED = 1e-4 // m: what has changed by less is not seen
 const PATIENCE = 2000 // ms until what was refused is asked for again
 const AT_ONCE = 4 // requests under way
 const ORDER_WAY = 0.2 // m that the eye moves before it is worked out anew what is near
+const NEAR = 12 // m, nearer than which ruts are lines, not blots: lines of the mesh are no farther apart than half a wheel's width
+const RUT = 0.06 // m, that distance
 const BUILD_TIME = 1.5 // ms of a frame in which tiles are made anew, at least one
 
 export interface RutLook {
@@ -127,7 +129,8 @@ export class Ruts {
       if (!tile.mesh) continue
       const line = (this.bed.spacing * this.look.step * focal) / tile.distance
       let stride = 1
-      while (line * stride < this.look.pixels && stride < 16) stride *= 2
+      const widest = tile.distance < NEAR ? RUT / (this.bed.spacing * this.look.step) : Infinity
+      while (line * stride < this.look.pixels && stride < 16 && 2 * stride <= widest) stride *= 2
       if (tile.isDrawn && tile.stride === stride) continue
       tile.mesh.geometry.dispose() // it is sent anew, and the last index is not left behind
       tile.mesh.geometry.setIndex(partIndex(TILE / this.look.step, stride, this.parts, tile.bits))
@@ -234,10 +237,10 @@ export class Ruts {
     }
     const line = (at: number, n: number): Float32Array => Float32Array.from(picks, (pick) => this.place(at * TILE + pick - 1, n))
     const patch: Patch = { z, side, cells, dx: spacing * step, dy: spacing * step, x: line(u, nx), y: line(v, ny) }
-    // What was pressed is smooth and darker, what came up beside it a little.
+    // Disturbed soil is darker from the first millimetres on, so that a shallow rut is a line from far away; what was pressed the darker the deeper.
     const tint = (k: number): number => {
       const c = change[k] as number
-      return c < 0 ? 1 - 0.42 * Math.min(-c / 0.03, 1) : 1 - 0.12 * Math.min(c / 0.01, 1)
+      return c < 0 ? 1 - 0.2 * Math.min(-c / 0.003, 1) - 0.28 * Math.min(-c / 0.03, 1) : 1 - 0.12 * Math.min(c / 0.005, 1)
     }
     const options = { flare: 4 * spacing, tint, parts: this.parts, hasPhoto: this.look.hasPhoto, bake: this.look.bake }
     const geometry = patchGeometry(patch, shade, 4 * spacing, options, tile.mesh?.geometry)

@@ -21,6 +21,7 @@ import {
   type Material,
   type Texture,
 } from 'three'
+import { REGION_FUNCTION, type RegionUniforms } from './regions'
 
 export const SKY = { top: 0x0f1621, horizon: 0x52606d, below: 0x2b3138 }
 export const SUN: [number, number, number] = [-0.52, -0.42, 0.86] // where it stands
@@ -79,6 +80,7 @@ export interface SurfaceOptions {
   vertexColors?: boolean
   isDoubleSided?: boolean
   photo?: Texture | null
+  regions?: RegionUniforms | undefined // where it is tinted by what it is made of
   cut?: Cut // what leaves out pixels is slower to draw: only ground that lies below something finer does
 }
 
@@ -103,9 +105,10 @@ export function groundSurface(options: SurfaceOptions): Material {
   material.roughness = 0.95
   material.metalness = 0
   if (options.cut) material.defines = { ...material.defines, CUT: '' }
+  if (options.regions) material.defines = { ...material.defines, REGIONS: '' }
   material.onBeforeCompile = (shader) => {
     shader.uniforms.uGrid = gridStrength
-    Object.assign(shader.uniforms, options.cut?.uniforms)
+    Object.assign(shader.uniforms, options.cut?.uniforms, options.regions)
     shader.vertexShader = shader.vertexShader
       .replace('#include <common>', '#include <common>\nvarying vec2 vGround, vHere;')
       .replace('#include <begin_vertex>', '#include <begin_vertex>\nvGround = (modelMatrix * vec4(transformed, 1.0)).xy;\nvHere = position.xy;')
@@ -118,6 +121,9 @@ export function groundSurface(options: SurfaceOptions): Material {
          ${GRID_FUNCTION}${GRAIN_FUNCTION}
          #ifdef CUT
            ${CUT_FUNCTION}
+         #endif
+         #ifdef REGIONS
+           ${REGION_FUNCTION}
          #endif`,
       )
       .replace('#include <clipping_planes_fragment>', '#include <clipping_planes_fragment>\n#ifdef CUT\nif (isCut(vHere)) discard;\n#endif')
@@ -125,6 +131,9 @@ export function groundSurface(options: SurfaceOptions): Material {
         '#include <color_fragment>',
         `#include <color_fragment>
          diffuseColor.rgb *= 1.0 + ${(options.photo ? 0.05 : 0.16).toFixed(2)} * grain(vGround);
+         #ifdef REGIONS
+           diffuseColor.rgb = regionTint(diffuseColor.rgb, vHere, 1.0);
+         #endif
          if (uGrid > 0.0) {
            float lines = 0.10 * gridLines(vGround, 1.0) + 0.16 * gridLines(vGround, 10.0);
            diffuseColor.rgb = mix(diffuseColor.rgb, vec3(0.85, 0.93, 1.0), uGrid * lines);

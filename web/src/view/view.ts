@@ -111,6 +111,7 @@ export class WorldView implements View {
     app.on('select', (selection) => this.select(selection))
     app.on('beds', (beds) => this.bodies?.setBeds(beds, app.ruts.values()))
     app.on('ruts', (tiles) => this.bodies?.takeRuts(tiles))
+    app.on('pairs', () => this.bodies?.paintRegions(app.regions))
   }
 
   // To be called once the app knows its view: layers may use both.
@@ -275,6 +276,7 @@ export class WorldView implements View {
     this.handled = null
     this.outline.clear()
     this.bodies = new Bodies(world, this.assets, this.isPlain, this.isWeak ? DETAIL.weak : DETAIL.strong, () => this.redraw())
+    this.bodies.paintRegions(this.app.regions)
     // What was there before stays where it was seen last until its first pose comes.
     last?.dispose()
     this.scene.add(this.bodies.root)
