@@ -2,6 +2,8 @@
 #ifndef USI_CONTACT_CONTACT_PARTS_H
 #define USI_CONTACT_CONTACT_PARTS_H
 
+#include <string.h>
+
 #include "contact/contact_world.h"
 
 // collision_frames.c: where a shape is. collide.c: a new point of the step, NULL when there is no room; the
@@ -103,6 +105,16 @@ static inline void usi_free_end(const usi_contacts *c, const usi_contact_input *
     const usi_tree *tree = &c->model->tree[k->tree];
     const usi_node *root = &c->model->node[tree->first];
     double *out_q = in->out_q + root->q, *out_v = in->out_v + tree->first;
+    for (int j = 0; j < 3; j++) {
+        out_v[j] = w[j];
+        out_v[3 + j] = v[j];
+    }
+    // What stands still stays where it is: a rotation that is normalised each step may go to and fro by a
+    // bit.
+    if (!usi_v4_any_of_three((w != 0) | (v != 0))) {
+        memcpy(out_q, in->q + root->q, 7 * sizeof *out_q);
+        return;
+    }
     if (root->flags & USI_NODE_TURNED) {
         const us_pose X = us_pose_mul(us_pose_inverse(usi_node_rest(root)),
                                       (us_pose){{q[0], q[1], q[2], q[3]}, usi_v4_vec3(p)});
@@ -112,11 +124,8 @@ static inline void usi_free_end(const usi_contacts *c, const usi_contact_input *
         p -= root->r;
     }
     *(usi_v4_unaligned *)out_q = q;
-    for (int j = 0; j < 3; j++) {
+    for (int j = 0; j < 3; j++)
         out_q[4 + j] = p[j];
-        out_v[j] = w[j];
-        out_v[3 + j] = v[j];
-    }
 }
 // fast/free_four.c: the same, four bodies at a time.
 void usi_free_four_start(usi_contacts *c, const usi_contact_input *in);
