@@ -10,9 +10,10 @@ static bool holds(const usi_take *t, const usi_wire_value *v) {
     return v->number == t->number;
 }
 
+// v: NULL of a constant.
 static double value_of(const usi_take *t, const usi_wire_value *v) {
     if (t->is_constant) return t->number;
-    return v->is_there ? (v->number - t->offset) / t->scale : NAN;
+    return v && v->is_there ? (v->number - t->offset) / t->scale : NAN;
 }
 
 // The first command all of whose conditions hold; -1: none.
