@@ -10,8 +10,8 @@
 //     was given to it in an epoch in which
 //                   that one had control: [s, r] and such an epoch have a moment in common.
 //     never none    a dead source has control for at most the watchdog, and ALLOWANCE. Not counted is the
-//     time from the death of the switch until
-//                   it hears anybody again. Where both are dead nobody has control, and the first to be heard
+//     time from the first start or the death of the switch until
+//                   it hears anybody. Where both are dead nobody has control, and the first to be heard
 //                   gets it: that is in the log, too. The longest time between two commands that arrive at a
 //                   living source is shown beside it; two losses may follow each other, and it has in it what
 //                   DDS needs to send again what was lost.
@@ -539,16 +539,18 @@ static bool is_alive_at(const storm *s, int which, double time) {
     return true;
 }
 
-// The switch is away: from its death until one that was started again hears anybody.
+// The switch is away: until the first one hears anybody, and from its death until one that was started again
+// does.
 static int32_t find_absences(const storm *s, const history *h, interval *out) {
     const actor *sw = &s->actors[SWITCH];
+    out[0] = (interval){-HUGE_VAL, h->n_heard > 0 ? h->heard[0] : HUGE_VAL};
     for (int32_t k = 0; k < sw->n_kill; k++) {
         int32_t i = 0;
         while (i < h->n_heard && h->heard[i] < sw->down[k].to)
             i++;
-        out[k] = (interval){sw->down[k].from, i < h->n_heard ? h->heard[i] : HUGE_VAL};
+        out[k + 1] = (interval){sw->down[k].from, i < h->n_heard ? h->heard[i] : HUGE_VAL};
     }
-    return sw->n_kill;
+    return sw->n_kill + 1;
 }
 
 // The times in which no command can pass, in no order: the switch is away until its first command, both
@@ -661,8 +663,8 @@ static void expect_never_none(storm *s, const history *h) {
     int32_t n_excuse = find_excuses(s, h, all, n, excuses, &restart),
             n_absence = find_absences(s, h, absences);
     qsort(excuses, (size_t)n_excuse, sizeof *excuses, compare_intervals);
-    for (int32_t k = 0; k < n_absence; k++)
-        longest_absence = fmax(longest_absence, absences[k].to - s->actors[SWITCH].down[k].to);
+    for (int32_t k = 1; k < n_absence; k++)
+        longest_absence = fmax(longest_absence, absences[k].to - s->actors[SWITCH].down[k - 1].to);
     for (int which = 0; which < 2; which++) {
         for (int32_t k = 0; k < s->actors[which].n_kill; k++) {
             double in_all = 0, dead = dead_in_control(s, h, which, k, absences, n_absence, &in_all);
