@@ -61,9 +61,8 @@ static double wait_for_end(pid_t pid, double patience, int *out_code) {
 static double worst;
 static char worst_line[200];
 
-// Starts, waits, presses Ctrl-C. Seconds until the end; 0 of a command that has ended before: it is none that
-// takes long.
-static double press_once(const char *line, double after) {
+// Starts, waits, presses Ctrl-C. A command that has ended by then is none that takes long.
+static void press(const char *line, double after) {
     const pid_t pid = start(line, -1);
     int code = 0;
     if (wait_for_end(pid, after, &code) >= 0) {
@@ -71,26 +70,14 @@ static double press_once(const char *line, double after) {
             char *err = read_text("err.txt");
             fail_msg("%s: this is no command: %s", line, err);
         }
-        return 0;
+        return;
     }
     assert_int_equal(kill(pid, SIGINT), 0);
     const double took = wait_for_end(pid, 20 * BOUND, &code);
-    if (took < 0) {
-        kill(pid, SIGKILL);
-        fail_msg("%s, after %g s: Ctrl-C did not end it", line, after);
-    }
+    if (took < 0) kill(pid, SIGKILL);
+    if (took < 0 || took > BOUND)
+        fail_msg("%s, after %g s: Ctrl-C took %g s (-1: it did not end)", line, after, took);
     if (code > 4 && code != 128 + SIGINT) fail_msg("%s, after %g s: exit code %d", line, after, code);
-    return took;
-}
-
-// A machine that stands still for a second, and not the command, is seen by doing it again.
-static void press(const char *line, double after) {
-    double took = press_once(line, after);
-    for (int i = 0; i < 2 && took > BOUND; i++) {
-        print_message("%s, after %g s: Ctrl-C took %g s; again\n", line, after, took);
-        took = press_once(line, after);
-    }
-    if (took > BOUND) fail_msg("%s, after %g s: Ctrl-C took %g s, three times", line, after, took);
     if (took > worst) {
         worst = took;
         snprintf(worst_line, sizeof worst_line, "%s, after %g s", line, after);
