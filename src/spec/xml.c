@@ -9,6 +9,7 @@
 #include "spec/mesh_file.h"
 
 #include <errno.h>
+#include <libxml/SAX2.h>
 #include <libxml/parser.h>
 #include <locale.h>
 #include <stdarg.h>
@@ -380,6 +381,16 @@ static us_status move_declaration(usi_reader *r, const char *path, const char **
     return us_spec_add_warning(r->spec, &warning) ? usi_fail_memory(r) : US_OK;
 }
 
+// Inside a document type there is nothing to hang them on (on_doctype keeps none), and libxml2 would lose
+// them.
+static void on_comment(void *context, const xmlChar *text) {
+    if (((xmlParserCtxt *)context)->inSubset == 0) xmlSAX2Comment(context, text);
+}
+
+static void on_instruction(void *context, const xmlChar *target, const xmlChar *data) {
+    if (((xmlParserCtxt *)context)->inSubset == 0) xmlSAX2ProcessingInstruction(context, target, data);
+}
+
 us_status usi_xml_parse(usi_reader *r, const char *text, size_t length, const char *path, xmlDoc **out_doc) {
     us_place place = {.file = path, .line = 1};
     if (length > USI_FILE_LIMIT)
@@ -411,6 +422,8 @@ us_status usi_xml_parse(usi_reader *r, const char *text, size_t length, const ch
     context->sax->externalSubset = on_external_subset;
     context->sax->entityDecl = on_entity;
     context->sax->serror = on_error;
+    context->sax->comment = on_comment;
+    context->sax->processingInstruction = on_instruction;
     int options = XML_PARSE_NONET | XML_PARSE_NODICT | XML_PARSE_BIG_LINES;
     // Errors of character conversion know no context and would be printed: this thread's last resort is
     // silent meanwhile.

@@ -32,7 +32,7 @@ bool usi_cdr_value(usi_cdr *r, usi_kind kind, double *out, int64_t *out_whole, b
         whole = v.b;
         break;
     case USI_KIND_INT8:
-        whole = v.i8;
+        whole = (int32_t)v.i8;
         break;
     case USI_KIND_INT16:
         whole = v.i16;

@@ -158,7 +158,7 @@ us_message_type *usi_type_add(usi_interface_reading *r, const char *file, int32_
     const char *dds_name = usi_reading_text(r, name, strlen(name));
     const char *own_name = usi_reading_text(r, ros_name, strlen(ros_name));
     if (!t || !copy || !dds_name || !own_name ||
-        usi_grow(&to->allocator, &types, to->n_type, &to->cap_type, sizeof *to->type)) {
+        usi_grow(&to->allocator, &types, to->n_type, &to->cap_type, sizeof(void *))) {
         fail_memory(r);
         return NULL;
     }
@@ -222,7 +222,7 @@ void us_interface_release(us_interface *i) {
     if (!i || atomic_fetch_sub(&i->n_holder, 1) > 1) return;
     const us_allocator allocator = i->allocator;
     usi_release(&allocator, i->symbol, (size_t)i->cap_symbol * sizeof *i->symbol, _Alignof(max_align_t));
-    usi_release(&allocator, i->type, (size_t)i->cap_type * sizeof *i->type, _Alignof(max_align_t));
+    usi_release(&allocator, i->type, (size_t)i->cap_type * sizeof(void *), _Alignof(max_align_t));
     usi_arena_fini(&i->arena);
     usi_release(&allocator, i, sizeof *i, _Alignof(us_interface));
 }
@@ -283,8 +283,8 @@ us_status usi_interface_read(const us_allocator *allocator, const char *const *f
 
 int32_t us_interface_n_type(const us_interface *i) { return i ? i->n_type : 0; }
 
-const us_message_type *us_interface_get_type(const us_interface *i, int32_t k) {
-    return i && k >= 0 && k < i->n_type ? i->type[k] : NULL;
+const us_message_type *us_interface_get_type(const us_interface *interface_, int32_t i) {
+    return interface_ && i >= 0 && i < interface_->n_type ? interface_->type[i] : NULL;
 }
 
 const us_message_type *us_interface_find(const us_interface *i, const char *name) {

@@ -71,7 +71,7 @@ static bool read_nested(msg *m, const char *word, usi_message_field *out) {
     const char *own = slash ? last + 1 : word;
     const size_t n = slash ? (size_t)(slash - word) : 0;
     if (!is_name(own, strlen(own)) || (slash && !is_name(word, n)) ||
-        (slash != last && strncmp(slash, "/msg/", 5) != 0))
+        (slash && slash != last && strncmp(slash, "/msg/", 5) != 0))
         return fail(m, US_ERR_SYNTAX, "write a type like float64, Point or geometry_msgs/Point",
                     "\"%.60s\" is no type", word);
     snprintf(name, sizeof name, "%s", own);
@@ -193,7 +193,7 @@ static bool add_member(msg *m, const usi_message_field *type, const char *name, 
 
 static bool read_line(msg *m, char *line) {
     char word[MAX_WORD];
-    usi_message_field type;
+    usi_message_field type = {0};
     char *at = line + strspn(line, blanks);
     size_t n = strcspn(at, blanks);
     if (n == 0 || *at == '#') return true;

@@ -97,6 +97,40 @@ void net_set_static_peers(const char *peers) { static_peers = peers; }
 
 void net_set_rmw(const char *name) { rmw = name; }
 
+// The program's environment: this one's, with the settings of the network as they are asked for.
+static char **make_environment(const char *domain) {
+    static const char *const names[] = {"ROS_DOMAIN_ID=",      "ROS_AUTOMATIC_DISCOVERY_RANGE=",
+                                        "ROS_STATIC_PEERS=",   "RMW_IMPLEMENTATION=",
+                                        "ROS_LOCALHOST_ONLY=", "CYCLONEDDS_URI="};
+    const char *const values[] = {domain, "LOCALHOST", static_peers, rmw, NULL, NULL};
+    enum { N_NAME = sizeof names / sizeof *names };
+    size_t n = 0, k = 0;
+    while (environ[n])
+        n++;
+    char **out = calloc(n + N_NAME + 1, sizeof *out);
+    assert_non_null(out);
+    for (size_t i = 0; i < n; i++) {
+        bool is_set_here = false;
+        for (size_t j = 0; j < N_NAME; j++)
+            is_set_here = is_set_here || strncmp(environ[i], names[j], strlen(names[j])) == 0;
+        if (!is_set_here) out[k++] = strdup(environ[i]);
+    }
+    for (size_t j = 0; j < N_NAME; j++) {
+        if (!values[j]) continue;
+        const size_t length = strlen(names[j]) + strlen(values[j]) + 1;
+        out[k] = malloc(length);
+        assert_non_null(out[k]);
+        snprintf(out[k++], length, "%s%s", names[j], values[j]);
+    }
+    return out;
+}
+
+static void free_environment(char **environment) {
+    for (char **at = environment; *at; at++)
+        free(*at);
+    free(environment);
+}
+
 void net_run(const char *format, ...) {
     enum { MAX_ARGUMENT = 40 };
     char line[4096] = "", *arguments[MAX_ARGUMENT + 1], number[16], name[] = "understudy", command[] = "run";
@@ -112,25 +146,23 @@ void net_run(const char *format, ...) {
         arguments[n++] = part;
     arguments[n] = NULL;
     snprintf(number, sizeof number, "%d", (int)net_domain());
+    // Made before the fork: between fork and exec a lock of the allocator that another thread held stays
+    // held.
+    char **environment = make_environment(number);
     const char *path = getenv("US_PROGRAM");
     pid_t parent = getpid();
     running = fork();
     assert_true(running >= 0);
-    if (running > 0) return;
+    if (running > 0) {
+        free_environment(environment);
+        return;
+    }
     // Here it is the child. It does not outlive a test that dies.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);
-    setenv("ROS_DOMAIN_ID", number, 1);
-    setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST", 1);
-    unsetenv("ROS_STATIC_PEERS");
-    if (static_peers) setenv("ROS_STATIC_PEERS", static_peers, 1);
-    unsetenv("RMW_IMPLEMENTATION");
-    if (rmw) setenv("RMW_IMPLEMENTATION", rmw, 1);
-    unsetenv("ROS_LOCALHOST_ONLY");
-    unsetenv("CYCLONEDDS_URI");
     int out = open(OUTPUT, O_WRONLY | O_CREAT | O_TRUNC, 0666), in = open("/dev/null", O_RDONLY);
     if (out < 0 || in < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0) _exit(127);
-    execv(path ? path : US_PROGRAM, arguments);
+    execve(path ? path : US_PROGRAM, arguments, environment);
     _exit(127);
 }
 
