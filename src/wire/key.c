@@ -64,10 +64,10 @@ static bool copy_message(key_writer *w, const us_message_type *type, bool is_all
     return true;
 }
 
-// NOLINTNEXTLINE(readability-non-const-parameter): written through the writer
 size_t usi_key_read(const us_message_type *type, const void *bytes, size_t length, bool is_key_alone,
                     bool is_little, uint8_t *out, size_t cap) {
-    key_writer w = {.out = out, .cap = cap, .is_little = is_little, .is_key_alone = is_key_alone};
+    key_writer w = {.cap = cap, .is_little = is_little, .is_key_alone = is_key_alone};
+    w.out = out;
     if (usi_cdr_open(&w.r, type, bytes, length, NULL) || !copy_message(&w, type, false)) return SIZE_MAX;
     return w.at;
 }
