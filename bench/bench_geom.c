@@ -11,6 +11,7 @@
 #include "bench.h"
 #include "geom/broad.h"
 #include "geom/geom.h"
+#include "geom/ray.h"
 
 enum { STEPS = 20, MANY = 2000 };
 
@@ -271,6 +272,60 @@ static bool bench_ground(double step, const options *o) {
     return ok;
 }
 
+// ---------------------------------------------------------------- rays over a wide ground
+
+enum { SCAN = 36000 };  // rays: half a turn of a lidar of 32 lasers
+
+typedef struct scan {
+    const us_height_field *field;
+    bool is_by_cells;
+} scan;
+
+// From a mast in the middle of the ground, 32 rays a column from 31 degrees down to 11 up.
+static usi_ray scan_ray[SCAN];
+
+static void make_scan(void) {
+    for (int i = 0; i < SCAN; i++) {
+        double azimuth = 2 * acos(-1) * i / SCAN, elevation = -0.535 + 0.721 * (i % 32) / 31;
+        scan_ray[i] = (usi_ray){
+            {0.3, 0.2, 1.5}, {cos(elevation) * cos(azimuth), cos(elevation) * sin(azimuth), sin(elevation)}};
+    }
+}
+
+static uint64_t run_scan(void *self) {
+    const scan *s = self;
+    double sum = 1;
+    for (int i = 0; i < SCAN; i++) {
+        us_ray_hit hit = s->is_by_cells ? usi_ray_cast_field_by_cells(s->field, scan_ray[i], 100)
+                                        : usi_ray_cast_field(s->field, scan_ray[i], 100, 0);
+        if (hit.range < INFINITY) sum += hit.range + hit.normal.x;
+    }
+    return us_hash_bytes(0, &sum, sizeof sum);
+}
+
+// A million triangles: 708 by 708 cells of 0.1 m and of 0.5 m, hills of half a metre.
+static bool bench_scan(const options *o) {
+    enum { N = 709 };
+    static double h[N * N];
+    for (int i = 0; i < N * N; i++)
+        h[i] = 0.5 * sin(0.06 * (i % N)) * cos(0.045 * (i / N)) + 0.02 * uniform(8, (uint64_t)i, -1, 1);
+    bool ok = true;
+    make_scan();
+    for (int k = 0; ok && k < 2; k++) {
+        us_height_field *field = NULL;
+        const double apart = k == 0 ? 0.1 : 0.5;
+        char name[64];
+        ok = us_height_field_create(h, N, N, apart, apart, NULL, &field, NULL) == US_OK;
+        snprintf(name, sizeof name, "1 M triangles, %.1f m", apart);
+        scan blocks = {field, false}, cells = {field, true};
+        work fast = {name, "ray", run_scan, &blocks, SCAN},
+             plain = {name, "ray by cells", run_scan, &cells, SCAN};
+        ok = ok && measure(&fast, o) && measure(&plain, o);
+        us_height_field_destroy(field);
+    }
+    return ok;
+}
+
 static bool bench_shapes(const options *o) {
     us_mesh *mesh = ball_mesh();
     us_height_field *field = hills();
@@ -332,6 +387,7 @@ int main(int argc, char **argv) {
     if (o.n_round < 1) o.n_round = 1;
     if (o.n_round > BENCH_MAX_ROUNDS) o.n_round = BENCH_MAX_ROUNDS;
     bool ok = bench_crowd(30, &o) && bench_crowd(100, &o) && bench_crowd(1000, &o) &&
-              bench_crowd(10000, &o) && bench_ground(0.25, &o) && bench_ground(0.05, &o) && bench_shapes(&o);
+              bench_crowd(10000, &o) && bench_ground(0.25, &o) && bench_ground(0.05, &o) &&
+              bench_shapes(&o) && bench_scan(&o);
     return ok ? 0 : 1;
 }

@@ -302,6 +302,18 @@ double cli_standstill(double *last) {
     return gap > 1 ? gap : 0;
 }
 
+void cli_measure(double seconds) {
+    double last = cli_clock();
+    const double until = last + seconds;
+    while (!cli_is_stopped() && last < until) {
+        cli_pause(0.05);
+        const double gap = cli_standstill(&last);
+        if (gap > 0)
+            cli_warn("measure again, and let nothing stop this program meanwhile",
+                     "stood still for %.1f s: what was measured in that time is wrong", gap);
+    }
+}
+
 void cli_note_stop(void) { stop_requested = 1; }
 
 bool cli_is_stopped(void) { return stop_requested != 0; }

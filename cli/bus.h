@@ -73,6 +73,8 @@ void cli_pause(double seconds);  // a signal ends it early
 // or left it no processor; otherwise 0. For loops that come round 20 times a second; *last is that of the
 // last call.
 double cli_standstill(double *last);
+// Waits while others listen and measure; a standstill meanwhile is warned of. A signal ends it early.
+void cli_measure(double seconds);
 
 // ---- a line that is rewritten ----
 

@@ -355,6 +355,7 @@ static void print_materials(const us_spec *spec) {
         print_option(", stiffness %.6g N/m", v->stiffness);
         print_option(", torsion radius %.6g m", v->torsion_radius);
         print_option(", rolling length %.6g m", v->rolling_length);
+        print_option(", transition speed %.6g m/s", v->transition_speed);
         print_properties(p->parameters, p->n_parameter);
     }
     if (n.n_exclude > 0) printf("never collide\n");
@@ -570,6 +571,7 @@ static void json_materials(cli_json *json, const us_spec *spec) {
         cli_json_number(json, "stiffness", p->values.stiffness);
         cli_json_number(json, "torsion_radius", p->values.torsion_radius);
         cli_json_number(json, "rolling_length", p->values.rolling_length);
+        cli_json_number(json, "transition_speed", p->values.transition_speed);
         json_properties(json, "parameters", p->parameters, p->n_parameter);
         cli_json_end(json);
     }

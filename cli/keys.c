@@ -14,7 +14,7 @@ static const char *const element = "understudy keys";
 
 typedef struct keys_options {
     cli_list rest, publish, subscribe;
-    const char *domains, *scene, *as;
+    const char *domains, *scene, *as, *vendor;
     int64_t days;
     bool is_json;
 } keys_options;
@@ -81,6 +81,8 @@ static void add_robot(const us_network_def *d, topic_list *said, topic_list *hea
         add_topic(heard, is_absolute ? "" : below, is_absolute ? "" : "/", name);
     }
     if (!d->has_services) return;
+    add_topic(said, "/rosout", "", "");
+    add_topic(said, "/parameter_events", "", "");
     add_topic(said, "rr", below, "/*Reply");
     add_topic(heard, "rq", below, "/*Request");
 }
@@ -111,6 +113,8 @@ static int add_scene(const keys_options *o, topic_list *publish, topic_list *sub
     add_topic(said, "/clock", "", "");
     add_topic(said, "/understudy/*", "", "");
     add_topic(heard, "/understudy/*", "", "");
+    add_topic(said, "rr/understudy/*Reply", "", "");
+    add_topic(heard, "rq/understudy/*Request", "", "");
     if (publish->n < MAX_TOPIC && subscribe->n < MAX_TOPIC) return CLI_GO_ON;
     return cli_fail(CLI_BAD_INPUT, element, "use patterns: --publish '/k10/*'", "more than %d topics",
                     MAX_TOPIC - 1);
@@ -155,6 +159,7 @@ static int add(const char *path, const keys_options *o) {
         def.publish = publish.item;
         def.n_subscribe = subscribe.n;
         def.subscribe = subscribe.item;
+        def.vendor = o->vendor;
         us_status status = us_keystore_add(path, &def, &err);
         if (status) {
             cli_print_error(&err);
@@ -238,6 +243,8 @@ static int run(const cli_command *command, int argc, char **argv) {
         {"scene", CLI_TEXT, &o.scene, "FILE", "add: the topics of the robots of a scene"},
         {"as", CLI_TEXT, &o.as, "SIDE",
          "add: robot (writes what the robots say) or operator (commands them) (robot)"},
+        {"vendor", CLI_TEXT, &o.vendor, "DDS",
+         "add: cyclone or fastdds, where programs of both are in one domain (any)"},
         {"json", CLI_FLAG, &o.is_json, NULL, "list: as JSON"},
     };
     const char *action = NULL;

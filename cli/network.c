@@ -37,6 +37,7 @@ int cli_network_create(cli_network *network, us_spec *spec, const cli_load *load
     def.exclude_overlaps = load->exclude_overlaps;
     def.parameters = parameters;
     def.search = search;
+    def.proxy.serial_directory = network->serial;
     def.log = show_log;
     def.log_context = network;
     us_status status = us_world_create(spec, &def, &network->world, &err);
@@ -97,6 +98,16 @@ int cli_network_serve(cli_network *network, const us_view_def *def, FILE *out) {
     return CLI_GO_ON;
 }
 
+int cli_network_show_scene(cli_network *network) {
+    us_error err = {0};
+    us_status status = open_bus(network, &err);
+    if (!status)
+        status = us_scene_topics_open(network->world, network->bus, network->view, &network->scene, &err);
+    if (!status) return CLI_GO_ON;
+    cli_print_error(&err);
+    return status == US_ERR_VALUE ? CLI_BAD_INPUT : CLI_RUN_FAILED;
+}
+
 int cli_network_close(cli_network *network) {
     int code = CLI_GO_ON;
     us_error err = {0};
@@ -106,6 +117,7 @@ int cli_network_close(cli_network *network) {
         code = cli_output_code(&err);
     }
     cli_hasten(network->bus);
+    us_scene_topics_close(network->scene);
     us_view_destroy(network->view);
     us_split_destroy(network->split);
     us_world_destroy(network->world);

@@ -9,11 +9,13 @@
 
 typedef struct cli_network {
     us_world *world;
-    us_view *view;    // NULL: not served
-    us_split *split;  // NULL: the whole world is here
-    us_bus *bus;      // NULL: offline, or no robot
-    bool is_quiet;    // only warnings and errors of the world are shown
-    bool is_live;     // a status line may stand on the terminal
+    us_view *view;           // NULL: not served
+    us_scene_topics *scene;  // NULL: not on the network
+    us_split *split;         // NULL: the whole world is here
+    us_bus *bus;             // NULL: offline, or no robot
+    const char *serial;      // directory of the robots' serial lines; NULL: none
+    bool is_quiet;           // only warnings and errors of the world are shown
+    bool is_live;            // a status line may stand on the terminal
 } cli_network;
 
 // Makes the world of a spec, with the rate to begin with. The network stays where it is. CLI_GO_ON or the
@@ -31,6 +33,8 @@ int cli_network_connect(cli_network *network);
 int cli_network_record(cli_network *network, const char *path);
 // Serves the page and prints its address.
 int cli_network_serve(cli_network *network, const us_view_def *def, FILE *out);
+// Puts the scene on the network for viewers of others, after the page.
+int cli_network_show_scene(cli_network *network);
 // Ends all. A recording that could not be written to its end is an error.
 int cli_network_close(cli_network *network);
 

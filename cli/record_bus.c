@@ -97,7 +97,8 @@ static int add_track(tape *t, const us_endpoint *e) {
     }
     us_error err = {0};
     k->recorder = t->recorder;
-    k->channel = us_recorder_add_channel(t->recorder, topic, k->known, &err);
+    const us_offered_qos offered = {e->qos.is_reliable, e->qos.is_transient_local, e->qos.depth};
+    k->channel = us_recorder_add_offered(t->recorder, topic, k->known, &offered, &err);
     if (k->channel < 0) {
         cli_print_error(&err);
         return cli_output_code(&err);

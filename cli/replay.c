@@ -143,8 +143,15 @@ static int play(player *p, double rate) {
     bool is_live = !p->options->is_quiet && cli_is_terminal(stderr);
     double span = (double)(p->info.last_time - p->info.first_time), shown = -INFINITY;
     int code = CLI_GO_ON;
+    double last = cli_clock(), stood = 0;
     while (!cli_is_stopped()) {
-        double now = cli_clock();
+        // What was due while it stood still would come in one burst.
+        const double gap = cli_standstill(&last);
+        stood += gap;
+        if (gap > 0)
+            cli_warn("let nothing stop this program while it plays",
+                     "stood still for %.1f s: what follows comes that much later", gap);
+        double now = cli_clock() - stood;
         if (us_timeline_next(&timeline, (int64_t)(1e9 * now), &step, &err)) {
             // What stands before the damage was played.
             cli_print_error(&err);

@@ -22,7 +22,8 @@ typedef struct run_options {
         *tls_key;
     const char *own, *share;
     double exchange, share_timeout;  // NaN: not given
-    bool is_quiet, show_hash, is_headless, is_offline, is_tls;
+    const char *serial;
+    bool is_quiet, show_hash, is_headless, is_offline, is_tls, has_scene_topics;
 } run_options;
 
 static const int64_t NOT_GIVEN = INT64_MIN;
@@ -88,11 +89,17 @@ static int check_options(const run_options *options) {
     if (!options->tls_cert != !options->tls_key)
         return cli_fail(CLI_BAD_INPUT, "understudy run", "give both: --tls-cert FILE --tls-key FILE",
                         "a certificate needs its key, and a key its certificate");
+    if (options->serial && options->is_offline)
+        return cli_fail(CLI_BAD_INPUT, element, "leave out --offline, or --serial",
+                        "--serial: robots that are off the network have no serial lines");
     if (options->is_headless && (options->port != NOT_GIVEN || options->address || options->token ||
                                  options->users || options->is_tls || options->tls_cert))
         return cli_fail(
             CLI_BAD_INPUT, element, "leave out --headless, or the others",
             "--port, --address, --token, --users and --tls are about the page, and --headless has none");
+    if (options->has_scene_topics && options->is_offline)
+        return cli_fail(CLI_BAD_INPUT, element, "leave out --offline, or --scene-topics",
+                        "--scene-topics is about the network, and --offline has none");
     if (!options->own && (options->share || !isnan(options->exchange) || !isnan(options->share_timeout)))
         return cli_fail(CLI_BAD_INPUT, element, "add --own A,B,C with the robots of this process",
                         "--share, --exchange and --share-timeout are about a world in several processes");
@@ -305,6 +312,7 @@ static const double MAX_WAIT = 0.02;  // s
 typedef struct loop {
     us_world *world;
     us_view *view;
+    us_scene_topics *scene;
     us_split *split;
     us_sim *sim;
     recordings *all;
@@ -394,6 +402,7 @@ static void show(loop *l, int64_t now) {
     l->shown.n_missed = l->pace->n_missed;
     l->shown.worst_late = l->pace->worst_late;
     us_view_show(l->view, &l->shown);
+    us_scene_topics_show(l->scene);
     if (now - l->status->last_ns >= SHOW_EVERY_NS) cli_status_show(l->status, l->sim, l->pace, now);
 }
 
@@ -457,6 +466,8 @@ static void print_start(const run_options *options, const cli_network *network, 
         const us_proxy *proxy = us_world_get_proxy(network->world);
         int32_t port = us_proxy_motor_port(proxy, i, NULL);
         if (port) fprintf(stderr, "motors of %s: port %d\n", us_proxy_robot_name(proxy, i), (int)port);
+        const char *lines = us_proxy_serial_lines(proxy, i);
+        if (lines[0]) fprintf(stderr, "serial lines of %s: %s\n", us_proxy_robot_name(proxy, i), lines);
     }
 }
 
@@ -507,6 +518,7 @@ static int run_world(const run_options *options, double rate, const us_spec *spe
     for (int32_t i = 0; i < all.n; i++)
         out = strcmp(all.item[i].path, "-") == 0 ? stderr : out;
     if (code == CLI_GO_ON) code = serve(options, network, stderr);
+    if (code == CLI_GO_ON && options->has_scene_topics) code = cli_network_show_scene(network);
     cli_status status = {0};
     us_pace pace = {0};
     if (code == CLI_GO_ON) {
@@ -516,6 +528,7 @@ static int run_world(const run_options *options, double rate, const us_spec *spe
         pace = us_pace_start(rate, step);
         loop l = {.world = network->world,
                   .view = network->view,
+                  .scene = network->scene,
                   .split = network->split,
                   .sim = sim,
                   .all = &all,
@@ -560,6 +573,10 @@ static int parse_options(const cli_command *command, int argc, char **argv, run_
         {"record", CLI_TEXT, &o->record, "FILE",
          "write every sample and command, and the state's hash at every tick, to this MCAP file"},
         {"offline", CLI_FLAG, &o->is_offline, NULL, "keep the robots off the network"},
+        {"serial", CLI_TEXT, &o->serial, "DIRECTORY",
+         "serial lines of robots with <motors>, as names in this directory: link and device faces"},
+        {"scene-topics", CLI_FLAG, &o->has_scene_topics, NULL,
+         "ground, objects, ruts and contacts as topics, for RViz and other viewers"},
         {"own", CLI_TEXT, &o->own, "A,B,C",
          "simulate these robots and objects alone; other processes have the rest of the world"},
         {"share", CLI_TEXT, &o->share, "NAME", "what the processes of one world have in common (world)"},
@@ -614,7 +631,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     o.load.is_quiet = o.is_quiet;
     code = cli_load_spec(&o.load, US_BASE_FIXED, &world);
     if (code == CLI_GO_ON && o.seed != NOT_GIVEN) code = set_seed(world.spec, o.seed);
-    cli_network network = {.is_quiet = o.is_quiet};
+    cli_network network = {.is_quiet = o.is_quiet, .serial = o.serial};
     if (code == CLI_GO_ON)
         code = cli_network_create(&network, world.spec, &o.load, rate,
                                   o.max_objects == NOT_GIVEN ? -1 : (int32_t)o.max_objects);

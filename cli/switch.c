@@ -26,9 +26,12 @@ typedef struct switch_options {
     const char *on_loss, *mode, *to, *heartbeat, *evidence, *on_diverged, *script;
     int64_t seed;
     double position, yaw, joint, speed, ramp, ramp_turn;  // of hand-overs; angles in degrees
-    cli_list tolerance, rules;
+    cli_list tolerance, rules, only, except, also, filter;
+    const char *topics;  // a file of selections
+    int64_t motors;      // port; -1: none
+    const char *motor_address, *hardware_motors, *proxy_motors;
     bool is_status, is_json, is_match, is_anyway, is_plain, is_resync, is_watch, is_secret;
-    bool is_standby, is_keeping;
+    bool is_standby, is_keeping, is_visible;
 } switch_options;
 
 // ---- running it ----
@@ -77,10 +80,77 @@ static void set_handover(us_handover_def *def, const char *robot, const switch_o
     def->evidence = path;
 }
 
+enum { MAX_SELECTION = 128, SELECTION = 512 };
+
 // Texts that the definition of a switch refers to.
 typedef struct switch_texts {
     char operators[US_BUS_TEXT], hardware[US_BUS_TEXT], proxy[US_BUS_TEXT], evidence[512];
+    int32_t n_selection;
+    char selections[MAX_SELECTION][SELECTION];
+    const char *selection[MAX_SELECTION];
 } switch_texts;
+
+// "only /k10/odom" of "--only /k10/odom"; a line of a file has its word already.
+static int add_selection(switch_texts *t, const char *word, const char *text) {
+    if (t->n_selection == MAX_SELECTION)
+        return cli_fail(CLI_BAD_INPUT, element, "say more with fewer: patterns have * and ?",
+                        "there are more than %d selections of topics", (int)MAX_SELECTION);
+    if (strlen(text) + 16 > SELECTION)
+        return cli_fail(CLI_BAD_INPUT, element, NULL, "a selection of topics is too long: \"%.60s\"", text);
+    snprintf(t->selections[t->n_selection], SELECTION, "%s%s%s", word, word[0] ? " " : "", text);
+    t->selection[t->n_selection] = t->selections[t->n_selection];
+    t->n_selection++;
+    return CLI_GO_ON;
+}
+
+// Lines "only PATTERN", "except PATTERN", "also PATTERN", "filter PATTERN CONDITION"; # begins a comment.
+static int read_topics_file(switch_texts *t, const char *path) {
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return cli_fail(CLI_BAD_INPUT, element, "look at its name and at who may read it",
+                        "--topics: the file %.200s cannot be opened", path);
+    char line[2 * SELECTION];
+    int code = CLI_GO_ON;
+    while (code == CLI_GO_ON && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "#\r\n")] = 0;
+        const char *text = line + strspn(line, " \t");
+        if (text[0]) code = add_selection(t, "", text);
+    }
+    fclose(file);
+    return code;
+}
+
+static int set_selections(const switch_options *o, switch_texts *t, us_switch_def *def) {
+    const struct {
+        const char *word;
+        const cli_list *list;
+    } options[] = {{"only", &o->only}, {"except", &o->except}, {"also", &o->also}, {"filter", &o->filter}};
+    int code = CLI_GO_ON;
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        for (int32_t k = 0; k < options[i].list->n && code == CLI_GO_ON; k++)
+            code = add_selection(t, options[i].word, options[i].list->item[k]);
+    }
+    if (o->topics && code == CLI_GO_ON) code = read_topics_file(t, o->topics);
+    def->selections = t->selection;
+    def->n_selection = t->n_selection;
+    return code;
+}
+
+// The port of the motor protocol, where it is asked for.
+static int set_motors(const switch_options *o, us_switch_motors *out) {
+    if (o->motors < 0 && (o->hardware_motors || o->proxy_motors || o->motor_address))
+        return cli_fail(CLI_BAD_INPUT, element, "give the operators' port by --motors PORT",
+                        "--hardware-motors, --proxy-motors and --motors-address belong to --motors");
+    if (o->motors < 0) return CLI_GO_ON;
+    if (o->motors > 65535 || !o->hardware_motors || !o->proxy_motors)
+        return cli_fail(
+            CLI_BAD_INPUT, element,
+            "write --motors 5010 --hardware-motors 192.168.0.7:5010 --proxy-motors 127.0.0.1:5011",
+            "--motors needs a port, and those of the hardware and the proxy");
+    *out =
+        (us_switch_motors){true, o->motor_address, (int32_t)o->motors, o->hardware_motors, o->proxy_motors};
+    return CLI_GO_ON;
+}
 
 // The definition of a switch from the options.
 static int make_def(const char *robot, const switch_options *o, switch_texts *texts, us_switch_def *out) {
@@ -110,6 +180,7 @@ static int make_def(const char *robot, const switch_options *o, switch_texts *te
     def.is_secret = o->is_secret;
     def.is_standby = o->is_standby;
     def.is_keeping = o->is_keeping;
+    def.is_visible = o->is_visible;
     set_handover(&def.handover, robot, o, texts->evidence, sizeof texts->evidence);
 
     // what is named
@@ -127,6 +198,8 @@ static int make_def(const char *robot, const switch_options *o, switch_texts *te
         return cli_fail(CLI_BAD_INPUT, element, "write ask or resync",
                         "--on-diverged: invalid rule \"%.60s\"", o->on_diverged);
     int code = read_mode(o->mode, &def.mode);
+    if (code == CLI_GO_ON) code = set_selections(o, texts, &def);
+    if (code == CLI_GO_ON) code = set_motors(o, &def.motors);
     if (code == CLI_GO_ON) code = cli_shadow_set(&def.shadow, &o->tolerance);
     *out = def;
     return code;
@@ -171,6 +244,7 @@ static int run_switch(const char *robot, const switch_options *o) {
     }
     printf("robot %s: operators in domain %d, hardware in %d, proxy in %d; watchdog %g s, on loss %s\n",
            robot, def.operators.domain, def.hardware.domain, def.proxy.domain, def.watchdog, o->on_loss);
+    if (def.motors.is_on) printf("motor protocol on port %d\n", us_switch_motor_port(sw));
     fflush(stdout);
     code = serve_until_stopped(sw, script);
 
@@ -191,16 +265,25 @@ typedef struct asker {
     us_writer *writer;
     us_reader *reader;
     cli_shadow shadow;
+    bool shows_secrets;   // what is secret is shown
     char line[MAX_LINE];  // the last that was said about the robot
 } asker;
 
-static int join_network(asker *a, const char *robot, const switch_options *o) {
-    us_error err = {0};
+// Every switch listens in the domain of its proxy; one that is visible in the operators' too.
+static us_status open_bus(asker *a, const switch_options *o, us_error *err) {
     char text[US_BUS_TEXT];
     us_bus_def def;
-    us_status status = cli_bus_def(&def, o->enclave, text, &err);
+    const char *enclave = !o->is_visible && o->proxy_enclave ? o->proxy_enclave : o->enclave;
+    us_status status = cli_bus_def(&def, enclave, text, err);
+    if (status) return status;
     if (o->operators >= 0) def.domain = (int32_t)o->operators;
-    if (!status) status = us_bus_open(&def, &a->bus.bus, &err);
+    if (!o->is_visible) def.domain = o->proxy >= 0 ? (int32_t)o->proxy : def.domain + 2;
+    return us_bus_open(&def, &a->bus.bus, err);
+}
+
+static int join_network(asker *a, const char *robot, const switch_options *o) {
+    us_error err = {0};
+    us_status status = open_bus(a, o, &err);
     int32_t node = -1;
     const us_message_type *type = us_message_find("std_msgs/msg/String");
     us_topic_def topic = {.topic = "/understudy/authority",
@@ -231,6 +314,24 @@ static double number_of(const cJSON *object, const char *key) {
     return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
+static void replace(cJSON *object, const char *key, cJSON *item) {
+    if (!cJSON_ReplaceItemInObjectCaseSensitive(object, key, item)) cJSON_Delete(item);
+}
+
+// Leaves of a line what operators may know of a training: as the switch itself does in their domain.
+static void conceal(cJSON *json, char *line, size_t cap) {
+    bool is_any_alive = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "hardware")) ||
+                        cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "proxy"));
+    replace(json, "mode", cJSON_CreateString("secret"));
+    replace(json, "control", cJSON_CreateString("secret"));
+    replace(json, "reason", cJSON_CreateString(""));
+    replace(json, "refused", cJSON_CreateString(""));
+    replace(json, "hardware", cJSON_CreateBool(is_any_alive));
+    replace(json, "proxy", cJSON_CreateBool(is_any_alive));
+    replace(json, "terms", cJSON_CreateIntArray((const int[]){0, 0}, 2));
+    if (!cJSON_PrintPreallocated(json, line, (int)cap, false)) line[0] = 0;
+}
+
 // Waits for the next line about the robot. NULL when none comes in time; the caller deletes it.
 static cJSON *next_line(asker *a, const char *robot, double until) {
     uint8_t bytes[MAX_LINE + 16];
@@ -240,7 +341,11 @@ static cJSON *next_line(asker *a, const char *robot, double until) {
         while (us_reader_take(a->reader, bytes, sizeof bytes, &length, NULL) == US_OK && length > 8) {
             snprintf(a->line, sizeof a->line, "%.*s", (int)(length - 8), (const char *)bytes + 8);
             cJSON *json = cJSON_Parse(a->line);
-            if (json && strcmp(text_of(json, "robot"), robot) == 0) return json;
+            if (json && strcmp(text_of(json, "robot"), robot) == 0) {
+                bool is_secret = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "secret"));
+                if (is_secret && !a->shows_secrets) conceal(json, a->line, sizeof a->line);
+                return json;
+            }
             cJSON_Delete(json);
         }
         double left = until - cli_clock();
@@ -312,7 +417,7 @@ static int ask_switch(const char *robot, const switch_options *o) {
     us_switch_mode mode;
     int code = o->to && !o->is_resync ? read_mode(o->to, &mode) : CLI_GO_ON;
     if (code != CLI_GO_ON) return code;
-    asker a = {0};
+    asker a = {.shows_secrets = o->is_secret};
     cli_catch_stop(NULL);
     cJSON *state = NULL;
     code = join_network(&a, robot, o);
@@ -320,8 +425,12 @@ static int ask_switch(const char *robot, const switch_options *o) {
         state = next_line(&a, robot, cli_clock() + o->wait);
         if (!state) {
             code = cli_fail(CLI_RUN_FAILED, element,
-                            "start it: understudy switch ROBOT; or give the operators' domain by --operators",
-                            "no switch of a robot \"%.60s\" is heard", robot);
+                            o->is_visible ? "start it: understudy switch ROBOT --visible; or give the "
+                                            "operators' domain by --operators"
+                                          : "start it: understudy switch ROBOT; or give the domain of its "
+                                            "proxy by --proxy",
+                            "no switch of a robot \"%.60s\" is heard in domain %d", robot,
+                            us_bus_domain(a.bus.bus));
         }
     }
     if (code == CLI_GO_ON && o->to) code = request(&a, robot, o, &state);
@@ -370,10 +479,26 @@ static int parse_options(const cli_command *command, int argc, char **argv, swit
         {"on-loss", CLI_TEXT, &o->on_loss, "RULE",
          "proxy: from lost hardware the proxy takes over, a lost proxy is a stop; other, stop (proxy)"},
         {"rule", CLI_LIST, &o->rules, "RULE", "'fault -> proxy', 'topic /k10/emergency_stop -> stop'"},
+        {"only", CLI_LIST, &o->only, "PATTERN",
+         "pass on topics and services that match, as /k10/odom, and no others"},
+        {"except", CLI_LIST, &o->except, "PATTERN", "do not pass on those that match"},
+        {"also", CLI_LIST, &o->also, "PATTERN",
+         "pass on what is not below /ROBOT too, by its name in ROS or DDS"},
+        {"filter", CLI_LIST, &o->filter, "'PATTERN CONDITION'",
+         "pass on some samples of an output: every=5, rate=2, percentage<0.2"},
+        {"topics", CLI_TEXT, &o->topics, "FILE", "the same as lines: only, except, also, filter"},
+        {"motors", CLI_INTEGER, &o->motors, "PORT", "port of the motor protocol for the operators; 0: any"},
+        {"motors-address", CLI_TEXT, &o->motor_address, "ADDRESS", "where that port is opened (127.0.0.1)"},
+        {"hardware-motors", CLI_TEXT, &o->hardware_motors, "ADDRESS:PORT", "motor port of the hardware"},
+        {"proxy-motors", CLI_TEXT, &o->proxy_motors, "ADDRESS:PORT", "motor port of the proxy"},
         {"script", CLI_TEXT, &o->script, "FILE",
          "a training script: lines TIME MODE, TIME WORLD COMMAND, between TIME TIME MODE"},
         {"seed", CLI_INTEGER, &o->seed, "N", "of what is random in the script (1)"},
-        {"secret", CLI_FLAG, &o->is_secret, NULL, "do not publish who is in control"},
+        {"secret", CLI_FLAG, &o->is_secret, NULL,
+         "do not tell operators who is in control; with --to and --status: show it all the same"},
+        {"visible", CLI_FLAG, &o->is_visible, NULL,
+         "have /understudy/... in the operators' domain too; with --to and --status: ask there, not in the "
+         "proxy's"},
         {"standby", CLI_FLAG, &o->is_standby, NULL,
          "wait until no other switch of the robot holds its leases, instead of asking it to give way"},
         {"keep", CLI_FLAG, &o->is_keeping, NULL, "do not give way to another switch that asks to take over"},
@@ -417,6 +542,7 @@ static int run(const cli_command *command, int argc, char **argv) {
                         .proxy = -1,
                         .watchdog = 0.5,
                         .wait = -1,
+                        .motors = -1,
                         .seed = 1,
                         .on_loss = "proxy",
                         .mode = "hardware",
@@ -446,7 +572,9 @@ const cli_command cli_command_switch = {
         "one robot,\n"
         "passes their commands on to the one in control and its outputs back, and publishes on "
         "/understudy/authority who\n"
-        "that is. It runs until Ctrl-C. With --to, --resync, --status or --watch it talks to one that runs.\n"
+        "that is, in the domains of hardware and proxy; with --visible in the operators' too. It runs until "
+        "Ctrl-C. With --to,\n"
+        "--resync, --status or --watch it talks to one that runs, in the domain of the proxy.\n"
         "\n"
         "Examples:\n"
         "  understudy switch k10 --hardware 1 --proxy 2\n"

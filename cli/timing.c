@@ -20,6 +20,7 @@
 #include <time.h>
 
 #include "bus.h"
+#include "noise.h"
 #include "understudy/network.h"
 
 // From the moment of a sample until it leaves the proxy, s: room for a step that takes longer than usual, and
@@ -291,7 +292,8 @@ static int begin(listener *l, cli_bus *bus, const char *robot, bool is_proxy, do
         if (is_there(bus, robot, mode)) break;
         if (cli_clock() < until && !cli_is_stopped()) continue;
         if (is_proxy)
-            return cli_fail(CLI_RUN_FAILED, element, "understudy switch ROBOT --to shadow",
+            return cli_fail(CLI_RUN_FAILED, element,
+                            "run understudy switch with --visible, and understudy switch ROBOT --to shadow",
                             "no proxy is heard beside \"%.60s\"", robot);
         return cli_fail(CLI_RUN_FAILED, element, "start it; understudy topics lists who is there",
                         "no robot \"%.60s\" is heard", robot);
@@ -318,9 +320,7 @@ static int wait_and_probe(listener *l, us_bus *bus, double seconds) {
     }
     if (pthread_create(&thread, NULL, send_probes, l))
         return cli_fail(CLI_RUN_FAILED, element, "end other programs", "no thread left");
-    double until = cli_clock() + seconds;
-    while (!cli_is_stopped() && cli_clock() < until)
-        cli_pause(0.05);
+    cli_measure(seconds);
     atomic_store(&l->is_over, true);
     pthread_join(thread, NULL);
     return CLI_GO_ON;
@@ -329,12 +329,14 @@ static int wait_and_probe(listener *l, us_bus *bus, double seconds) {
 static int run(const cli_command *command, int argc, char **argv) {
     double seconds = 60;
     bool is_both = false;
+    const char *recording = NULL;
     const cli_option table[] = {
         {"time", CLI_NUMBER, &seconds, "S", "how long to listen (60)"},
         {"both", CLI_FLAG, &is_both, NULL,
-         "listen to its proxy too, which a switch in mode shadow or mirror lets through, and report what "
-         "that "
-         "lacks"},
+         "listen to its proxy too, which a switch with --visible in mode shadow or mirror lets through, and "
+         "report what that lacks"},
+        {"noise", CLI_TEXT, &recording, "RECORDING",
+         "from an MCAP file of the robot standing: the noise of its instruments"},
     };
     const char *robot = NULL;
     int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &robot);
@@ -343,6 +345,7 @@ static int run(const cli_command *command, int argc, char **argv) {
         return cli_fail(CLI_BAD_INPUT, element, "write --time S with S from 1 to 3600",
                         "--time: invalid time");
     if (robot[0] == '/') robot++;
+    if (recording) return cli_noise_fit(robot, recording);
     cli_catch_stop(NULL);
     static listener l[2];
     cli_bus bus;
@@ -381,10 +384,13 @@ const cli_command cli_command_timing = {
              "which rates, whose stamps by\n"
              "which clock, how long after the moment they leave, and how much that varies. With --both it "
              "listens to the robot's proxy\n"
-             "at the same time, and reports what that lacks.\n"
+             "at the same time, and reports what that lacks. With --noise it reads a recording of a robot "
+             "that stands, and prints\n"
+             "what its instruments add to the values that it sends.\n"
              "\n"
              "Examples:\n"
              "  understudy timing k10\n"
-             "  understudy timing k10 --both\n",
+             "  understudy timing k10 --both\n"
+             "  understudy timing k10 --noise k10.mcap\n",
     .run = run,
 };

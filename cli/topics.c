@@ -70,9 +70,7 @@ static void measure(cli_bus *bus, entry *entries, int32_t n, double seconds) {
         if (us_bus_add_reader(bus->bus, &def, on_sample, &entries[i], &entries[i].reader, &err))
             cli_print_error(&err);
     }
-    double until = cli_clock() + seconds;
-    while (!cli_is_stopped() && cli_clock() < until)
-        cli_pause(0.05);
+    cli_measure(seconds);
     for (int32_t i = 0; i < n; i++) {
         if (!entries[i].reader) continue;
         us_reader_remove(entries[i].reader);

@@ -32,7 +32,7 @@ if(US_FASTDDS AND US_FASTDDS_INCLUDE AND US_FASTRTPS_LIBRARY AND US_FASTCDR_LIBR
   install(TARGETS understudy_fastdds LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/understudy)
 
   # What the tests need is built with them.
-  foreach(test bus_fastdds bus_services meet security nat network_topics network_commands network_graph network_services)
+  foreach(test bus_actions bus_fastdds bus_services switch_raw meet security nat network_topics network_commands network_graph network_parameters network_services network_simulation)
     if(TARGET e2e_test_${test})
       add_dependencies(e2e_test_${test} understudy_fastdds)
     endif()
@@ -44,6 +44,14 @@ if(US_FASTDDS AND US_FASTDDS_INCLUDE AND US_FASTRTPS_LIBRARY AND US_FASTCDR_LIBR
     target_include_directories(meet_fastdds SYSTEM PRIVATE ${US_FASTDDS_INCLUDE})
     target_link_libraries(meet_fastdds PRIVATE ${US_FASTRTPS_LIBRARY} ${US_FASTCDR_LIBRARY})
     add_dependencies(e2e_test_meet meet_fastdds)
+  endif()
+  if(TARGET e2e_test_switch_raw)
+    add_executable(raw_fastdds ${CMAKE_SOURCE_DIR}/tests/e2e/raw_fastdds.cpp)
+    set_target_properties(raw_fastdds PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/e2e CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON)
+    target_compile_options(raw_fastdds PRIVATE ${us_cxx_options} -O0 -g0)
+    target_include_directories(raw_fastdds SYSTEM PRIVATE ${US_FASTDDS_INCLUDE})
+    target_link_libraries(raw_fastdds PRIVATE ${US_FASTRTPS_LIBRARY} ${US_FASTCDR_LIBRARY})
+    add_dependencies(e2e_test_switch_raw raw_fastdds asker_fastdds)
   endif()
   if(TARGET e2e_test_bus_services)
     add_executable(asker_fastdds ${CMAKE_SOURCE_DIR}/tests/e2e/asker_fastdds.cpp)
@@ -122,4 +130,34 @@ if(TARGET e2e_test_meet)
   target_link_libraries(meet_cyclone PRIVATE PkgConfig::DDS ddsc)
   add_dependencies(e2e_test_meet meet_cyclone)
   add_dependencies(e2e_test_cli_doctor meet_cyclone)
+endif()
+
+# One that asks and answers as rmw_cyclonedds does.
+if(TARGET e2e_test_bus_services)
+  set(us_asker_dir ${CMAKE_BINARY_DIR}/generated/asker)
+  file(MAKE_DIRECTORY ${us_asker_dir})
+  add_custom_command(OUTPUT ${us_asker_dir}/asker_cyclone.c ${us_asker_dir}/asker_cyclone.h
+    COMMAND ${US_IDLC} -x final -t -o ${us_asker_dir} ${CMAKE_SOURCE_DIR}/tests/e2e/asker_cyclone.idl
+    DEPENDS ${CMAKE_SOURCE_DIR}/tests/e2e/asker_cyclone.idl VERBATIM)
+  add_executable(asker_cyclone ${CMAKE_SOURCE_DIR}/tests/e2e/asker_cyclone.c ${us_asker_dir}/asker_cyclone.c ${us_asker_dir}/asker_cyclone.h)
+  set_target_properties(asker_cyclone PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/e2e)
+  target_compile_definitions(asker_cyclone PRIVATE _GNU_SOURCE)
+  target_include_directories(asker_cyclone SYSTEM PRIVATE ${us_asker_dir})
+  target_link_libraries(asker_cyclone PRIVATE PkgConfig::DDS ddsc)
+  add_dependencies(e2e_test_bus_services asker_cyclone)
+endif()
+
+# Another, with types that Understudy does not know.
+if(TARGET e2e_test_switch_raw)
+  set(us_raw_dir ${CMAKE_BINARY_DIR}/generated/raw)
+  file(MAKE_DIRECTORY ${us_raw_dir})
+  add_custom_command(OUTPUT ${us_raw_dir}/raw.c ${us_raw_dir}/raw.h
+    COMMAND ${US_IDLC} -x final -t -o ${us_raw_dir} ${CMAKE_SOURCE_DIR}/tests/e2e/raw.idl
+    DEPENDS ${CMAKE_SOURCE_DIR}/tests/e2e/raw.idl VERBATIM)
+  add_executable(raw_cyclone ${CMAKE_SOURCE_DIR}/tests/e2e/raw_cyclone.c ${us_raw_dir}/raw.c)
+  set_target_properties(raw_cyclone PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/e2e)
+  target_compile_definitions(raw_cyclone PRIVATE _GNU_SOURCE)
+  target_include_directories(raw_cyclone SYSTEM PRIVATE ${us_raw_dir})
+  target_link_libraries(raw_cyclone PRIVATE PkgConfig::DDS ddsc)
+  add_dependencies(e2e_test_switch_raw raw_cyclone)
 endif()

@@ -15,6 +15,7 @@ if(TARGET understudy_program)
   install(TARGETS understudy_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(FILES schema/scene.xsd DESTINATION ${CMAKE_INSTALL_DATADIR}/understudy/schema)
+install(FILES viewers/foxglove.json DESTINATION ${CMAKE_INSTALL_DATADIR}/understudy/viewers)
 install(DIRECTORY ros/understudy_msgs DESTINATION ${CMAKE_INSTALL_DATADIR}/understudy/ros)
 
 configure_file(cmake/understudy.pc.in understudy.pc.in @ONLY)

@@ -31,6 +31,7 @@ set_source_files_properties(${us_message_sources} PROPERTIES COMPILE_OPTIONS "-w
 foreach(tool idl_types ros_package)
   add_executable(${tool} tools/${tool}.c tools/idl_read.c)
   target_compile_definitions(${tool} PRIVATE _GNU_SOURCE)
+  target_include_directories(${tool} PRIVATE src)
   target_compile_options(${tool} PRIVATE -Wall -Wextra -Wpedantic ${us_werror} -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
 endforeach()
 add_custom_command(OUTPUT ${us_messages_dir}/wire/message_list.h ${us_messages_dir}/message_table.c ${us_public_dir}/understudy/messages.h

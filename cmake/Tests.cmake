@@ -70,13 +70,15 @@ foreach(directory ${us_test_directories})
   endforeach()
 endforeach()
 
-# The classifier of this test is libsvm's; without it the test says that it is skipped.
+# The classifier of these tests is libsvm's; without it each says that it is skipped.
 find_path(US_SVM_INCLUDE libsvm/svm.h)
 find_library(US_SVM_LIBRARY svm)
 if(US_SVM_INCLUDE AND US_SVM_LIBRARY)
-  target_include_directories(e2e_test_timing SYSTEM PRIVATE ${US_SVM_INCLUDE})
-  target_compile_definitions(e2e_test_timing PRIVATE US_HAVE_SVM=1)
-  target_link_libraries(e2e_test_timing PRIVATE ${US_SVM_LIBRARY})
+  foreach(target e2e_test_timing e2e_test_noise)
+    target_include_directories(${target} SYSTEM PRIVATE ${US_SVM_INCLUDE})
+    target_compile_definitions(${target} PRIVATE US_HAVE_SVM=1)
+    target_link_libraries(${target} PRIVATE ${US_SVM_LIBRARY})
+  endforeach()
 endif()
 
 # These write rasters by GDAL themselves.
@@ -84,6 +86,9 @@ foreach(target unit_test_raster unit_test_import unit_test_scene_region unit_tes
   target_include_directories(${target} SYSTEM PRIVATE ${GDAL_INCLUDE_DIRS})
   target_link_libraries(${target} PRIVATE ${US_GDAL_FILE})
 endforeach()
+
+add_dependencies(e2e_test_link link_square)
+add_dependencies(e2e_test_serial link_square)
 
 # The program that these talk to is built with them, where it can be.
 if(TARGET k10_hardware)

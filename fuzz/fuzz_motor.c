@@ -1,10 +1,11 @@
-// Any bytes to a session of the ASCII motor protocol, whole and in pieces: it makes the same of both, what it
+// Any bytes to a session of the ASCII link, whole and in pieces: it makes the same of both, what it
 // takes means something, and what it sends back is one message.
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "understudy/link.h"
 #include "wire/motor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -29,13 +30,18 @@ static void check_event(const usi_motor_event *e) {
     }
     const usi_motor_command *c = &e->command;
     must(fabs(c->value) <= USI_MOTOR_GREATEST && c->motor == -1);
-    must(c->kind == USI_MOTOR_STOP_ALL ? c->name[0] == 0 : usi_motor_name_is_valid(c->name));
+    must(usi_motor_has_name(c->kind) ? usi_motor_name_is_valid(c->name) : c->name[0] == 0);
+    must(usi_motor_is_stop(c->kind) == usi_motor_text_is_stop(e->text, e->length));
+    must(c->n_number >= 0 && c->n_number <= USI_MOTOR_NUMBERS && memchr(c->word, 0, sizeof c->word));
+    for (int i = 0; i < c->n_number; i++)
+        must(fabs(c->number[i]) <= USI_MOTOR_GREATEST);
+    if (c->kind == USI_MOTOR_RUN) must((unsigned)c->function < USI_FUNCTION_COUNT);
     if (c->kind == USI_MOTOR_TRAJECTORY) must(c->acceleration > 0 && c->max_velocity > 0);
     check_reply(reply, usi_motor_format_ack(e->text, e->length, reply, sizeof reply));
 
     // Its numbers as a state: what is printed reads back as it was.
     usi_motor_status status, back;
-    if (c->kind == USI_MOTOR_STOP_ALL) return;
+    if (usi_motor_level_of(c->kind) != USI_LEVEL_MOTOR || c->kind == USI_MOTOR_STOP_ALL) return;
     must(usi_motor_status_round(c->acceleration, c->max_velocity, c->value, &status));
     size_t n = usi_motor_format_status(c->name, &status, reply, sizeof reply);
     check_reply(reply, n);
@@ -79,5 +85,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char name[USI_MOTOR_NAME + 1];
     usi_motor_status status;
     (void)usi_motor_parse_status((const char *)data, size, name, &status);
+    us_link_message message;
+    if (us_link_message_parse((const char *)data, size, &message))
+        must(message.n_number >= 0 && message.n_number <= US_LINK_NUMBERS &&
+             memchr(message.text, 0, sizeof message.text) &&
+             memchr(message.reason, 0, sizeof message.reason));
     return 0;
 }

@@ -3,8 +3,9 @@
 //
 //     fuzz_run_NAME CORPUS [SECONDS [BEGIN]]      default 2 s, 0; with US_LONG_TESTS in the environment 60 s
 //
-// Which changed ones follows from BEGIN alone: the same number gives the same in the same order. An input
-// that takes more than 10 s is a finding, as one is that a sanitizer reports; it is kept in a file.
+// Which changed ones follows from BEGIN alone: the same number gives the same in the same order. SIGTERM and
+// SIGINT end it early, with its count. An input that takes more than 10 s is a finding, as one is that a
+// sanitizer reports; it is kept in a file.
 //
 // libFuzzer, which looks for new paths, is behind ./dev fuzz.
 #include <dirent.h>
@@ -49,6 +50,12 @@ static void take_too_long(int number) {
     fprintf(stderr, "FINDING: an input takes more than %d s\n", MAX_SECONDS);
     keep_input();
     _exit(1);
+}
+
+static volatile sig_atomic_t is_over;
+static void end_early(int number) {
+    (void)number;
+    is_over = 1;
 }
 
 // Seconds of the processor that this program has had.
@@ -148,6 +155,8 @@ int main(int argc, char **argv) {
     }
     if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(keep_input);
     signal(SIGPROF, take_too_long);
+    signal(SIGTERM, end_early);
+    signal(SIGINT, end_early);
     const double seconds = argc > 2 ? strtod(argv[2], NULL) : getenv("US_LONG_TESTS") ? 60 : 2;
     const uint64_t begin = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
     read_corpus(argv[1]);
@@ -169,7 +178,7 @@ int main(int argc, char **argv) {
             length = change(bytes, length);
         run(bytes, length);
         n++;
-    } while (processor_time() < until);
+    } while (processor_time() < until && !is_over);
     printf("%d seeds, %llu changed ones from %llu on, %.0f s of the processor\n", n_seed,
            (unsigned long long)n, (unsigned long long)begin, processor_time());
     for (int i = 0; i < n_seed; i++)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const kind_row kinds[N_KIND] = {
     {"boolean", "bool", "BOOL", "bool", 1, 15},      {"octet", "byte", "BYTE", "uint8_t", 1, 16},
@@ -94,6 +95,7 @@ static void read_directive(lexer *l) {
     *close = 0;
     const char *slash = strrchr(l->file, '/');
     snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash + 1 - l->file) : 0, l->file, open + 1);
+    if (access(path, R_OK) != 0) die("%s:%d: %s cannot be read", l->file, l->line, path);
     read_file(path);
 }
 
@@ -288,8 +290,10 @@ static void read_struct(lexer *l, char modules[3][MAX_NAME], int n_module) {
     expect(l, "final");
     expect(l, "struct");
     bool is_service = n_module == 3 && strcmp(modules[1], "srv") == 0;
-    if (n_module != 3 || (!is_service && strcmp(modules[1], "msg") != 0) || strcmp(modules[2], "dds_") != 0)
-        fail(l, "a struct stands in module PACKAGE::msg::dds_ or PACKAGE::srv::dds_");
+    bool is_action = n_module == 3 && strcmp(modules[1], "action") == 0;
+    if (n_module != 3 || (!is_service && !is_action && strcmp(modules[1], "msg") != 0) ||
+        strcmp(modules[2], "dds_") != 0)
+        fail(l, "a struct stands in module PACKAGE::msg::dds_, PACKAGE::srv::dds_ or PACKAGE::action::dds_");
     if (n_type == MAX_TYPE) fail(l, "too many types");
     type *t = &types[n_type];
     t->depth = 1;
@@ -301,8 +305,11 @@ static void read_struct(lexer *l, char modules[3][MAX_NAME], int n_module) {
     if (name[n - 1] != '_') die("%s:%d: the name of struct %s must end with _", l->file, l->line, name);
     snprintf(t->c_name, sizeof t->c_name, "%s_%s_dds__%s", modules[0], modules[1], name);
     name[n - 1] = 0;
-    t->is_service = is_service;
-    if (is_service && !ends_with(name, "_Request") && !ends_with(name, "_Response"))
+    // Two of the parts of an action are services.
+    const bool is_half = ends_with(name, "_Request") || ends_with(name, "_Response");
+    t->is_service = is_service || (is_action && is_half);
+    copy_name(t->kind, sizeof t->kind, modules[1]);
+    if (is_service && !is_half)
         die("%s:%d: the name of struct %s_ must end with _Request_ or _Response_", l->file, l->line, name);
     copy_name(t->name, sizeof t->name, name);
     snprintf(t->full, sizeof t->full, "%s/%s/%s", modules[0], modules[1], name);

@@ -3,7 +3,7 @@
 //
 // The part of IDL that ROS 2 messages need is read, and the rest refused with file and line:
 //     #include "other.idl"                 read once, relative to the file; other # lines are skipped
-//     module NAME { ... };                 three deep: package, msg or srv, dds_
+//     module NAME { ... };                 three deep: package, msg, srv or action, dds_
 //     @final struct NAME_ { MEMBERS };
 //     TYPE NAME;  TYPE NAME[N];            TYPE a number, string, string<N>, sequence<TYPE>, sequence<TYPE,
 //     N>, or a struct read before
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MAX_TYPE = 256, MAX_FIELD = 48, MAX_FILE = 64, MAX_NAME = 128, MAX_DEPTH = 8 };
+enum { MAX_TYPE = 512, MAX_FIELD = 48, MAX_FILE = 64, MAX_NAME = 128, MAX_DEPTH = 8 };
 
 // The kinds of src/wire/type.h, with their names in IDL, in .msg files and in C, their size and their number
 // in a type hash (REP 2011).
@@ -40,6 +40,7 @@ typedef struct field {
 
 typedef struct type {
     char package[MAX_NAME], name[MAX_NAME];  // without the underscore at the end
+    char kind[8];                            // the module between package and dds_: msg, srv, action
     bool is_service;                         // half of a service: NAME_Request or NAME_Response
     char full[2 * MAX_NAME + 8];             // "std_msgs/msg/Header"
     char c_name[2 * MAX_NAME + 16];          // as idlc calls it

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "idl_read.h"
-#include "sha256.h"
+#include "base/sha256.h"
 
 // Numbers of a type hash (REP 2011) beside those of the kinds.
 enum { ID_MESSAGE = 1, ID_BOUNDED_STRING = 21, ID_ARRAY = 48, ID_BOUNDED_SEQUENCE = 96, ID_SEQUENCE = 144 };
@@ -67,7 +67,7 @@ static void add_json(text *out, const type *t) {
 
 static void finish_hash(text *json, char *out, size_t cap) {
     char hex[65];
-    sha256_hex(json->s, json->n, hex);
+    usi_sha256_hex(json->s, json->n, hex);
     snprintf(out, cap, "RIHS01_%s", hex);
     free(json->s);
 }
@@ -358,7 +358,7 @@ static void add_table(text *out) {
         add(out,
             "    {.name = \"%s\",\n     .dds_name = \"%.*s::%s::dds_::%s_\",\n     .hash = \"%s\",\n     "
             ".schema =",
-            t->full, n_package, t->package, t->is_service ? "srv" : "msg", t->name, hash);
+            t->full, n_package, t->package, t->kind, t->name, hash);
         add_literal(out, schema.s ? schema.s : "");
         add(out,
             ",\n     .fields = fields_of_%s,\n     .n_field = %d,\n     .size = sizeof(%s),\n     .align = "

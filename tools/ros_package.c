@@ -114,6 +114,7 @@ static void write_manifest(const char *directory, const char *package, const cha
         "  <name>%s</name>\n"
         "  <version>%s</version>\n"
         "  <description>Messages and services of robots that Understudy simulates.</description>\n"
+        "  <!-- There is no address of the project yet: who distributes the package writes theirs. -->\n"
         "  <maintainer email=\"maintainers@understudy.example\">Understudy maintainers</maintainer>\n"
         "  <license>Apache-2.0</license>\n\n"
         "  <buildtool_depend>ament_cmake</buildtool_depend>\n"

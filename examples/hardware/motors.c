@@ -131,6 +131,6 @@ void motors_take_group(firmware *f, const void *bytes, size_t length) {
     bool is_accepted = firmware_close(f, &c, "motor_group/command", read_group(f, &c, &r, n));
     usi_service_state *motors = &f->state->motors;
     motors->sequence = sequence;
-    motors->state = is_accepted ? USI_SERVICE_IDLE : USI_SERVICE_REFUSED;
+    motors->state = is_accepted ? US_ROVER_IDLE : US_ROVER_REFUSED;
     snprintf(motors->message, sizeof motors->message, "%.150s", is_accepted ? "" : c.why);
 }

@@ -380,7 +380,7 @@ static void write_motors(network *n, const firmware *f, const body *b, int64_t s
     put_stamp(n, stamp);
     put_frame(n, b->root);
     put_count(n, f->state->motors.sequence);
-    put_byte(n, f->state->motors.state == USI_SERVICE_REFUSED);
+    put_byte(n, f->state->motors.state == US_ROVER_REFUSED);
     put_text(n, f->state->motors.message);
     put_count(n, 2 * N_WHEEL);
     for (int i = 0; i < b->n_joint; i++) {

@@ -67,6 +67,13 @@ US_API us_status us_bus_set_linger(us_bus *bus, double seconds);
 US_API const char *us_bus_vendor(const us_bus *bus);
 US_API int32_t us_bus_domain(const us_bus *bus);
 
+// How a writer shows that it is alive.
+typedef enum us_liveliness {
+    US_LIVE_AUTOMATIC,
+    US_LIVE_BY_PARTICIPANT,
+    US_LIVE_BY_TOPIC,
+} us_liveliness;
+
 typedef struct us_qos {
     bool is_reliable;
     bool is_transient_local;  // late readers get the last `depth` samples
@@ -75,17 +82,31 @@ typedef struct us_qos {
     // 2 has shared ownership, the default here.
     bool is_exclusive;
     int32_t strength;  // of an exclusive writer; the higher wins
+    // ns; 0: none. What a writer offers and a reader asks for: a sample at least so often, for how long
+    // samples are valid, and how soon a writer that died is missed.
+    int64_t deadline, lifespan, lease;
+    us_liveliness liveliness;
 } us_qos;
 
 // By ROS convention for a topic's name (its last part) and type: tf_static and robot_description are
-// transient-local with depth 1, tf has depth 100, clock depth 1, requests and replies (rq/, rr/) 100, the
-// others reliable, volatile, depth 10. Readers of unknown topics: best effort matches every writer.
+// transient-local with depth 1, and so are the still parts of our scene; tf has depth 100, clock depth 1,
+// requests and replies (rq/, rr/) 100, the others reliable, volatile, depth 10. Readers of unknown topics:
+// best effort matches every writer.
 US_API us_qos us_qos_for_topic(const char *topic, const us_message_type *type);
 US_API us_qos us_qos_sensor(void);  // best effort, volatile, depth 5
 
 // A name in the ROS graph. Endpoints belong to a node; -1 stands for none.
 US_API us_status us_bus_add_node(us_bus *bus, const char *namespace_, const char *name, int32_t *out_node,
                                  us_error *err);
+
+// What a sample is. Readers of a bus get data alone; those that pass everything on also get the ends of
+// instances of types with keys.
+typedef enum us_sample_kind {
+    US_SAMPLE_DATA,
+    US_SAMPLE_DISPOSED,
+    US_SAMPLE_UNREGISTERED,
+    US_SAMPLE_ENDED,  // both
+} us_sample_kind;
 
 typedef struct us_sample {
     const void *bytes;  // CDR with header; borrowed for the call
@@ -97,6 +118,9 @@ typedef struct us_sample {
     // all 0: none.
     uint8_t related_writer[16];
     int64_t related_sequence;
+    us_sample_kind kind;  // of an end the bytes are the key alone, or there are none
+    bool has_key_hash;    // as it was said beside the bytes
+    uint8_t key_hash[16];
 } us_sample;
 
 // Runs on a thread of the vendor, or on the one that writes when the writer belongs to the same bus: keep it
@@ -145,7 +169,10 @@ typedef struct us_endpoint {
     char hash[80];    // "RIHS01_...", or ""
     char node[256];   // "/k10/driver" as ros_discovery_info says, or ""
     us_qos qos;
-    bool is_xcdr1;  // plain CDR can be exchanged
+    bool is_xcdr1;        // plain CDR can be exchanged
+    bool is_xcdr2;        // the second version of CDR can
+    bool is_keyed;        // its type has keys
+    char partitions[64];  // their names with commas between; "": the unnamed one
 } us_endpoint;
 // Fills at most cap entries; *out_n is how many there are.
 US_API us_status us_bus_list(us_bus *bus, us_endpoint *out, int32_t cap, int32_t *out_n);

@@ -43,6 +43,7 @@ typedef struct us_touch_law {
     double restitution;  // the normal speed after an impact over that before; 0: the force alone decides
     double torsion;      // m, torsional torque over normal force
     double rolling;      // m, rolling torque over normal force
+    double transition;   // m/s: kinetic friction at the speed v is weighted by v / sqrt(v^2 + transition^2)
 } us_touch_law;
 
 typedef struct us_interaction {

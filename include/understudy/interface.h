@@ -76,7 +76,9 @@ typedef enum us_endpoint_use {
     US_ENDPOINT_PUBLISH,    // the robot's state, at a rate
     US_ENDPOINT_SUBSCRIBE,  // commands
     US_ENDPOINT_TAKEN,      // answers to a command of the topic `of`: that it was taken,
-    US_ENDPOINT_REFUSED     // or refused
+    US_ENDPOINT_REFUSED,    // refused,
+    US_ENDPOINT_DONE,       // carried out to its end,
+    US_ENDPOINT_CANCELED    // or given up for another one
 } us_endpoint_use;
 
 typedef struct us_endpoint_def {

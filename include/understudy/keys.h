@@ -37,6 +37,10 @@ typedef struct us_enclave_def {
     // write or read every topic. ros_discovery_info is always allowed.
     int32_t n_publish, n_subscribe;
     const char *const *publish, *const *subscribe;
+    // The DDS of the program that has these keys, where both are in one domain: "cyclone" or "fastdds"; NULL
+    // (default): any. It decides who begins when two of them authenticate each other, which has to be Cyclone
+    // DDS: a certificate whose name alone would not bring that about has a unit (OU=1) beside it.
+    const char *vendor;
 } us_enclave_def;
 
 US_API us_enclave_def us_enclave_def_default(void);

@@ -85,6 +85,9 @@ typedef struct us_pair_values {
     // Radius of the patch that a single point represents; default 0: no torsional friction.
     double torsion_radius;
     double rolling_length;  // m, rolling torque over normal force; default 0
+    // m/s: w of v / sqrt(v^2 + w^2), which weights the kinetic friction at the speed v; default 0: no
+    // weighting.
+    double transition_speed;
 } us_pair_values;
 
 // Row of the interaction table: materials A and B (any order; NULL: any) and the fidelity it is for (NULL:

@@ -80,10 +80,73 @@ typedef struct us_timing {
     double jitter;  // s: a further delay of these, uniform in [0, jitter], 0 to 1
 } us_timing;
 
+// What noise is of: values as the robot publishes them. X(code, name in scenes)
+#define US_NOISE_LIST(X)                             \
+    X(US_NOISE_JOINT_POSITION, "joint-position")     \
+    X(US_NOISE_JOINT_VELOCITY, "joint-velocity")     \
+    X(US_NOISE_IMU_ORIENTATION, "imu-orientation")   \
+    X(US_NOISE_IMU_RATE, "imu-rate")                 \
+    X(US_NOISE_IMU_ACCELERATION, "imu-acceleration") \
+    X(US_NOISE_ODOM_POSITION, "odom-position")       \
+    X(US_NOISE_ODOM_YAW, "odom-yaw")                 \
+    X(US_NOISE_ODOM_SPEED, "odom-speed")             \
+    X(US_NOISE_ODOM_YAW_RATE, "odom-yaw-rate")       \
+    X(US_NOISE_BATTERY_VOLTAGE, "battery-voltage")   \
+    X(US_NOISE_BATTERY_CURRENT, "battery-current")   \
+    X(US_NOISE_BATTERY_CHARGE, "battery-charge")
+
+typedef enum us_noise_kind {
+#define US_NOISE_ENUM(code, name) code,
+    US_NOISE_LIST(US_NOISE_ENUM)
+#undef US_NOISE_ENUM
+        US_NOISE_COUNT
+} us_noise_kind;
+
+#define US_NOISE_MEMORY_MAX 10  // s
+
+// What the instruments of the robot add to a value that it publishes. The robot itself goes by the value
+// without it. All 0: nothing.
+typedef struct us_noise {
+    double deviation;  // standard deviation, in SI units (an orientation's: of each small angle, rad)
+    double memory;     // s after which noise is forgotten: its autocorrelation is exp(-t / memory); 0: white
+    double step;       // of what the instrument can tell apart; 0: everything
+} us_noise;
+
 typedef struct us_motor_def {
     char name[5];   // four characters
     int32_t drive;  // of the spec
 } us_motor_def;
+
+// An input or output of the ASCII link. Inputs show readings of the robot's sensors, outputs keep what they
+// were told.
+typedef enum us_line_kind {
+    US_LINE_DIGITAL_IN,   // 1 where the reading is above `threshold`, else 0
+    US_LINE_DIGITAL_OUT,  // 0 or 1
+    US_LINE_ANALOG_IN,    // scale times the reading plus offset
+    US_LINE_ANALOG_OUT,
+    US_LINE_KIND_COUNT
+} us_line_kind;
+US_API const char *us_line_kind_name(us_line_kind kind);  // "digital-in", ...; "?" outside
+
+typedef enum us_line_value {
+    US_LINE_NOTHING,  // of outputs
+    US_LINE_JOINT_POSITION,
+    US_LINE_JOINT_VELOCITY,
+    US_LINE_JOINT_TORQUE,
+    US_LINE_BATTERY_CHARGE,  // of 1
+    US_LINE_BATTERY_VOLTAGE,
+    US_LINE_BATTERY_CURRENT,
+    US_LINE_VALUE_COUNT
+} us_line_value;
+US_API const char *us_line_value_name(us_line_value value);  // "", "joint.position", ...; "?" outside
+
+typedef struct us_line_def {
+    char name[5];  // four characters
+    us_line_kind kind;
+    us_line_value value;  // of inputs
+    int32_t drive;        // of the spec, whose joint is read; -1 for the battery and outputs
+    double scale, offset, threshold;
+} us_line_def;
 
 // A fault that the scene has in store for a robot (docs/faults.md). A us_world carries it out.
 typedef struct us_fault_def {
@@ -100,20 +163,22 @@ typedef struct us_fault_def {
 // A sensor beside those that every robot has: an encoder at each joint with one coordinate, the inertial unit
 // "imu" at the root's origin, and "battery" where there is one. One that is named "imu" takes the place of
 // that inertial unit.
-typedef enum us_sensor_kind { US_SENSOR_IMU, US_SENSOR_COUNT } us_sensor_kind;
+typedef enum us_sensor_kind { US_SENSOR_IMU, US_SENSOR_LIDAR, US_SENSOR_COUNT } us_sensor_kind;
 
-// Published on "NAME/data" where us_network_def.topics does not say otherwise, at the sensor's rate, or at
-// 100 Hz if it samples at every step. Its frame is that of the link; one with a pose of its own has a frame
+// Published on "NAME/data" (a lidar on "NAME/points", one of a single beam on "NAME/scan") where
+// us_network_def.topics does not say otherwise, at the sensor's rate, or at 100 Hz if it samples at every
+// step. Its frame is that of the link; one with a pose of its own has a frame
 // NAME.
 typedef struct us_sensor_def {
     us_sensor_kind kind;
     const char *name;    // as a topic's; not that of another source
     int32_t link;        // of the spec, one of the robot's
     us_pose X_BS;        // where it sits on the link: its axes are those of its readings
-    double rate;         // Hz at which it samples; 0: every step
+    double rate;         // Hz at which it samples; 0: every step; of a lidar: turns per second
     double force_noise;  // m/s^2, standard deviation of each component of a sample's specific force
     double spin_noise;   // rad/s, the same of the angular velocity
     uint64_t seed;       // of the noise, beside the world's
+    const struct us_lidar_def *lidar;  // of a lidar (lidar.h); NULL for others
 } us_sensor_def;
 
 // Who commands a robot, and before whom. While a source commands, and for `hold` after its last command,
@@ -141,8 +206,8 @@ typedef struct us_network_def {
     const char *base_frame;  // full name of the link whose motion odometry estimates; default: the root link
     int32_t n_topic;
     const us_publication_def *topics;  // a source that none of them names is published on its own topic
-    bool has_services;  // the rover services as requests and replies too, as rmw_cyclonedds has them; default
-                        // false
+    bool has_services;  // the rover services as requests and replies too, and what ROS tools expect of a node
+                        // (parameters, log levels); default true
     bool is_stamped;    // cmd_vel has the type TwistStamped, and Twist comes on cmd_vel_unstamped; default
                         // false: Twist on cmd_vel, TwistStamped on cmd_vel_stamped
     double timeout;     // s: a motion command older than this stops the robot; 0: never; default 0.5
@@ -160,12 +225,16 @@ typedef struct us_network_def {
     double track_scale;              // skid: the track that counts in turning, over the real one; default 1
     us_link_model uplink, downlink;  // towards the robot, away from it
     us_timing timing;
+    us_noise noise[US_NOISE_COUNT];
     double battery_capacity, battery_idle, battery_voltage;  // J, W, V; capacity 0: no battery_state
     int32_t motor_port;  // TCP and UDP port of the ASCII motor protocol; 0: none
     int32_t n_motor;
     const us_motor_def *motors;
-    double motor_rate;  // Hz: how often MSTA may be sent for a motor that moves; default 25
-    bool lets_go;       // its motors have no torque while the computer starts; default: they hold
+    double motor_rate;    // Hz: how often MSTA may be sent for a motor that moves; default 25
+    double motor_counts;  // of an encoder for a turn or a metre, as motor controllers see them; default 4096
+    int32_t n_line;
+    const us_line_def *lines;
+    bool lets_go;  // its motors have no torque while the computer starts; default: they hold
     int32_t n_sensor;
     const us_sensor_def *sensors;
     int32_t n_source;
@@ -188,9 +257,8 @@ US_API us_network_def us_network_def_default(void);
 // and arrays are copied. Errors: US_ERR_ARG for bad indices and a base that is no link of the group,
 // US_ERR_VALUE for numbers out of range, wheels or legs that do not fit the kind of locomotion and a port
 // that another robot has, US_ERR_NAME for names that cannot be used or are used twice and a source that is
-// not there, US_ERR_LIMIT for too many outages (32), sensors (32), topics (128), faults (64), sources (8) or
-// topics of an interface (64),
-// US_ERR_SYNTAX for a fault or condition that cannot be read.
+// not there, US_ERR_LIMIT for too many outages (32), sensors (32), topics (128), faults (64), sources (8),
+// lines (32) or topics of an interface (64), US_ERR_SYNTAX for a fault or condition that cannot be read.
 US_API us_status us_spec_set_network(us_spec *spec, const us_network_def *def);
 // What was set for the group, with no text left open and all topics, or NULL. Scenes set it for every robot.
 US_API const us_network_def *us_spec_view_network(const us_spec *spec, int32_t group);

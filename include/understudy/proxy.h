@@ -31,6 +31,7 @@ typedef struct us_proxy_def {
     us_allocator allocator;
     bool enable_motor_servers;        // open the ports of <motors>; default true
     const char *motor_address;        // where they listen; default "127.0.0.1"
+    const char *serial_directory;     // where robots with <motors> have serial lines; NULL: nowhere
     us_gate_event_function *on_gate;  // events of the robots' gates, on a thread of their own; may be NULL
     void *gate_context;
 } us_proxy_def;
@@ -67,6 +68,8 @@ US_API int32_t us_proxy_find_robot(const us_proxy *proxy, const char *name);   /
 // The port on which a robot's motors listen now: that of <motors> (*out_wanted, may be NULL), or one of the
 // next 20 where it is taken; 0: none.
 US_API int32_t us_proxy_motor_port(const us_proxy *proxy, int32_t robot, int32_t *out_wanted);
+// The names of a robot's serial lines, with blanks between them; "" for none. It stays as long as the proxy.
+US_API const char *us_proxy_serial_lines(const us_proxy *proxy, int32_t robot);
 // The topics that a robot listens to, by number from 0; NULL beyond the last. Absolute ROS names; `out_type`
 // may be NULL. Requests (has_services of us_network_def) stand under the name of their service. The text
 // stays as long as the proxy.

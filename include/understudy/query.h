@@ -1,4 +1,4 @@
-// Questions to a world that steps: rays, overlaps, contact events, joint reactions.
+// Questions to a world that steps: rays, overlaps, contact events, joint reactions, frames of lidars.
 //
 // All of them leave the sim's state as it is and allocate nothing. As every function of a us_sim they belong
 // to the thread that has it.
@@ -105,6 +105,39 @@ US_API us_wrench us_sim_get_joint_reaction(const us_sim *sim, us_joint joint);
 // often than needed, as every planar loop is across its plane, rows that depend on others carry nothing: one
 // of many possible answers, which the joints' reactions fit. NaN as above.
 US_API us_wrench us_sim_get_loop_reaction(const us_sim *sim, int32_t loop);
+
+// ---- frames of lidars (understudy/lidar.h) ----
+
+// A lidar of a model; -1: none.
+typedef struct us_lidar {
+    int32_t i;
+} us_lidar;
+US_API int32_t us_model_n_lidar(const us_model *model);
+US_API us_lidar us_model_find_lidar(const us_model *model, const char *robot, const char *sensor);
+// Which it is. The texts belong to the model. "" for an index beyond the last.
+US_API const char *us_model_lidar_robot(const us_model *model, us_lidar lidar);
+US_API const char *us_model_lidar_name(const us_model *model, us_lidar lidar);
+
+typedef struct us_lidar_point {
+    float x, y, z;    // m, in the sensor's frame; NaN: no return
+    float intensity;  // 0 to 255
+    float time;       // s after the beginning of the turn
+    int32_t ring;     // 0 is the lowest
+} us_lidar_point;
+
+typedef struct us_lidar_frame {
+    int64_t turn;              // its number since the start; -1: there is none yet
+    double time;               // s: when the turn began
+    int32_t n_ring, n_column;  // of the table of points; the last column of a turn may be empty
+    us_pose X_WS;              // of the sensor when the turn began
+} us_lidar_frame;
+
+// The last whole turn. `points` gets n_ring rows of n_column points; NULL: the frame alone. They are in the
+// frame that the sensor had at the time of each; with `is_deskewed`, in the one it had when the turn began,
+// by its true motion. US_ERR_ARG: no such lidar. US_ERR_LIMIT: `cap` points are too few. Cost: some
+// nanoseconds for each point.
+US_API us_status us_sim_get_lidar_frame(const us_sim *sim, us_lidar lidar, bool is_deskewed,
+                                        us_lidar_frame *out_frame, us_lidar_point *points, int32_t cap);
 
 #ifdef __cplusplus
 }

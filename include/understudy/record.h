@@ -36,6 +36,16 @@ US_API us_status us_recorder_open(const us_recorder_def *def, us_recorder **out_
 // Adds or finds a channel. Its index >= 0, or -1 with err set.
 US_API int32_t us_recorder_add_channel(us_recorder *recorder, const char *topic, const us_message_type *type,
                                        us_error *err);
+// What the writers of a topic offer, which rosbag2 offers again when it plays the file.
+typedef struct us_offered_qos {
+    bool is_reliable;
+    bool is_latched;  // late readers get the last samples
+    int32_t depth;    // samples that are kept for them; 0: all
+} us_offered_qos;
+// The same, of a topic whose quality of service is known; NULL: it is not. That of a channel that is there
+// stays.
+US_API int32_t us_recorder_add_offered(us_recorder *recorder, const char *topic, const us_message_type *type,
+                                       const us_offered_qos *offered, us_error *err);
 // Times in ns (simulated time), not negative. Channels and messages may be added from any thread; messages of
 // one thread keep their order. US_ERR_ARG for a bad channel or time, US_ERR_LIMIT for more than 255 MiB;
 // after a failure to write the file, that failure.

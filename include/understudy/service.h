@@ -3,10 +3,10 @@
 //
 // Two dialects are in use, on topics and types of the same names. rmw_cyclonedds writes who asks and with
 // which number before the message; rmw_fastrtps carries both beside it, which Cyclone DDS cannot. A service
-// over Fast DDS speaks the two side by side, each with a reader and a writer of its own, and answers
-// everybody in his own. One over Cyclone speaks the Cyclone dialect, and programs on rmw_fastrtps do not
-// match its endpoints: for them there is no service, where otherwise they would wait for an answer that never
-// comes. (With keys they match all the same: permissions are for the unnamed partition.)
+// speaks the dialect of its bus's vendor, and the other one through a bus of the other vendor, which is
+// opened when the first program is heard that asks in it; where that vendor is not installed, such programs
+// find no service. Endpoints of the one dialect are not matched by clients of the other: whoever finds a
+// service is answered. (With keys they match all the same: permissions are for the unnamed partition.)
 //
 // Discovery is of each side by itself. What a client asks before the service has found it is lost: ask again
 // when no reply comes for a time.
@@ -27,6 +27,8 @@ typedef enum us_dialect {
     US_DIALECT_FASTDDS,  // rmw_fastrtps_cpp
 } us_dialect;
 
+US_API us_dialect us_bus_dialect(const us_bus *bus);  // of its vendor
+
 // Who asks, and with which number.
 typedef struct us_request_id {
     uint64_t client;
@@ -45,13 +47,19 @@ typedef struct us_service_def {
 
 US_API us_status us_bus_add_service(us_bus *bus, const us_service_def *def, us_service **out_service,
                                     us_error *err);
-US_API void us_service_remove(us_service *service);  // NULL is allowed
+// A handler that is under way is waited for: hold no lock that it takes. NULL is allowed.
+US_API void us_service_remove(us_service *service);
 // The next waiting request into buf. *out_length 0: none waits (us_bus_wait waits for one). US_ERR_LIMIT: it
 // does not fit, *out_length says what buf has to have, and it stays.
 US_API us_status us_service_take(us_service *service, void *buf, size_t cap, size_t *out_length,
                                  us_request_id *out_id);
-// Answers a request, once. US_ERR_SYNTAX for bytes that are not of the response's type, US_ERR_LIMIT when it
-// had to be dropped.
+// Instead of taking them: from now on requests go to a handler, one at a time, on the bus's own thread, which
+// all services of the bus share. It may reply later, and from any thread. US_ERR_ARG for a NULL.
+typedef void us_request_function(void *context, us_service *service, us_request_id id, const void *bytes,
+                                 size_t length);
+US_API us_status us_service_serve(us_service *service, us_request_function *on_request, void *context);
+// Answers a request, once; never waits for its reader. US_ERR_SYNTAX for bytes that are not of the response's
+// type, US_ERR_LIMIT when it had to be dropped.
 US_API us_status us_service_reply(us_service *service, us_request_id id, const void *bytes, size_t length);
 
 typedef struct us_client_def {
@@ -61,11 +69,11 @@ typedef struct us_client_def {
     us_dialect dialect;
 } us_client_def;
 
-// US_ERR_VALUE for a dialect that is not that of the bus's vendor.
+// US_ERR_IO for a dialect whose vendor is not installed.
 US_API us_status us_bus_add_client(us_bus *bus, const us_client_def *def, us_client **out_client,
                                    us_error *err);
 US_API void us_client_remove(us_client *client);  // NULL is allowed
-// Whether a service is there. Over Cyclone one of rmw_fastrtps alone seems so too, and does not answer.
+// Whether a service is there.
 US_API bool us_client_is_ready(us_client *client);
 // Asks; *out_number is that of the reply. US_ERR_SYNTAX for bytes that are not of the request's type.
 US_API us_status us_client_ask(us_client *client, const void *bytes, size_t length, int64_t *out_number);

@@ -120,6 +120,14 @@ typedef enum us_shadow_state {
 } us_shadow_state;
 US_API const char *us_shadow_state_name(us_shadow_state state);  // "off", "ok" ...; "" for a bad number
 
+// One port of the ASCII motor protocol for the operators, TCP and UDP, in front of those of both sources.
+typedef struct us_switch_motors {
+    bool is_on;                    // default false
+    const char *address;           // default NULL: 127.0.0.1
+    int32_t port;                  // 0: any that is free
+    const char *hardware, *proxy;  // their ports: "ADDRESS:PORT"
+} us_switch_motors;
+
 typedef struct us_switch_def {
     us_allocator allocator;                 // used from several threads
     const char *robot;                      // its namespace, for example "k10"
@@ -129,9 +137,16 @@ typedef struct us_switch_def {
     us_switch_loss on_loss;
     int32_t n_rule;            // default none
     const char *const *rules;  // "fault [PATTERN] -> MODE", "topic NAME -> MODE": docs/switch.md
-    bool is_standby;           // waits while another switch of the robot is in office; default: takes over
-    bool is_keeping;           // does not give way to another switch that takes over; default: does
-    bool is_secret;            // the source in control is not published to the operators; default false
+    // Topics and samples that cross: "only PATTERN", "except PATTERN", "also PATTERN", "filter PATTERN
+    // CONDITION ...": docs/switch.md. Default none: all of the robot's.
+    int32_t n_selection;
+    const char *const *selections;
+    bool is_standby;  // waits while another switch of the robot is in office; default: takes over
+    bool is_keeping;  // does not give way to another switch that takes over; default: does
+    // Authority, requests, reports and, in the modes mirror and shadow, copies of the other's outputs are in
+    // the operators' domain too, below /understudy; default false: in the domains of the sources alone.
+    bool is_visible;
+    bool is_secret;  // the source in control is not published to the operators; default false
     const char
         *heartbeat;  // the output whose samples show that a source is alive; NULL: any of the namespace
     // Outputs outside the namespace that are passed on too, as far as no other robot's node has written them;
@@ -142,6 +157,7 @@ typedef struct us_switch_def {
     const us_switch_topic *topics;
     us_shadow_def shadow;
     us_handover_def handover;
+    us_switch_motors motors;
     us_switch_change_function *on_change;  // may be NULL
     us_switch_event_function *on_event;    // may be NULL
     void *context;                         // of both
@@ -151,8 +167,8 @@ typedef struct us_switch us_switch;
 
 US_API us_switch_def us_switch_def_default(void);
 // Joins the three domains and starts. Topics are discovered from now on: those below /ROBOT that nodes of
-// that namespace write or read, services too. Texts and arrays of the definition are copied. US_ERR_VALUE for
-// domains that do not differ, an invalid name, watchdog or rule.
+// that namespace write or read, services too, of any type. Texts and arrays of the definition are copied.
+// US_ERR_VALUE for domains that do not differ, an invalid name, watchdog or rule.
 US_API us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_error *err);
 US_API void us_switch_close(us_switch *sw);  // NULL is allowed
 
@@ -193,6 +209,7 @@ typedef struct us_switch_state {
     double confidence;       // 0 to 1
 } us_switch_state;
 US_API us_switch_state us_switch_get_state(us_switch *sw);
+US_API int32_t us_switch_motor_port(const us_switch *sw);  // 0: it has none
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "understudy/action.h"
 #include "understudy/base.h"
 #include "understudy/bus.h"
 #include "understudy/dyn.h"
@@ -12,6 +13,8 @@
 #include "understudy/interaction.h"
 #include "understudy/interface.h"
 #include "understudy/keys.h"
+#include "understudy/lidar.h"
+#include "understudy/link.h"
 #include "understudy/material.h"
 #include "understudy/math.h"
 #include "understudy/messages.h"
@@ -22,6 +25,7 @@
 #include "understudy/query.h"
 #include "understudy/raster.h"
 #include "understudy/record.h"
+#include "understudy/rover.h"
 #include "understudy/service.h"
 #include "understudy/sim.h"
 #include "understudy/soil.h"

@@ -9,6 +9,7 @@
 #ifndef UNDERSTUDY_VIEW_H
 #define UNDERSTUDY_VIEW_H
 
+#include "understudy/bus.h"
 #include "understudy/world.h"
 
 #ifdef __cplusplus
@@ -48,6 +49,19 @@ typedef struct us_view_pace {
 // Takes a frame of the world when one is due (60 Hz at most) and somebody looks. Cheap when not: call it
 // between batches and while paused. `pace` may be NULL; a view of NULL does nothing.
 US_API void us_view_show(us_view *view, const us_view_pace *pace);
+
+// The scene as topics of the network, for RViz and other viewers (docs/network.md): ground, objects, ruts and
+// contacts below /understudy/scene. What stands still is sent once, for those who come later too; the rest
+// only while somebody listens.
+typedef struct us_scene_topics us_scene_topics;
+// `view` is where meshes can be fetched; NULL: they are left out. Bus, view and world must stay. Errors as of
+// us_bus_add_writer.
+US_API us_status us_scene_topics_open(us_world *world, us_bus *bus, const us_view *view,
+                                      us_scene_topics **out_topics, us_error *err);
+US_API void us_scene_topics_close(us_scene_topics *topics);  // NULL is allowed
+// Between batches of steps, and while paused: sends what is due, ten times a second at most. NULL does
+// nothing.
+US_API void us_scene_topics_show(us_scene_topics *topics);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@
 #include <fastdds/dds/domain/DomainParticipant.hpp>
 #include <fastdds/dds/domain/DomainParticipantListener.hpp>
 #include <fastdds/dds/publisher/DataWriter.hpp>
+#include <fastdds/dds/publisher/DataWriterListener.hpp>
 #include <fastdds/dds/publisher/Publisher.hpp>
 #include <fastdds/dds/subscriber/DataReader.hpp>
 #include <fastdds/dds/subscriber/DataReaderListener.hpp>
@@ -35,23 +36,37 @@ Id to_id(const rtps::GUID_t &guid);
 // Fills *err, which may be NULL: the library's own function is not at hand in a plug-in.
 us_status set_error(us_error *err, us_status code, const std::string &message, const char *remedy);
 
-// What a writer is given to send.
-struct Outgoing {
-    const void *bytes;
-    size_t length;
+// A sample as a type sees it: what a writer is given to send, and what a reader is filled with, which has its
+// bytes in `own`.
+struct Carried {
+    const void *bytes = nullptr;
+    size_t length = 0;
+    bool is_key_alone = false;
+    bool has_hash = false;  // of the key, from whoever wrote it
+    std::array<uint8_t, 16> hash{};
+    Bytes own;
 };
 
-// A type of which only the name is known: no key, bytes pass as they are. Written from an Outgoing, read into
-// a Bytes.
+// The instance of samples with keys that nobody knows.
+rtps::InstanceHandle_t unknown_instance();
+
+// A type of which the name is known, and how to find a key: bytes pass as they are.
 class ByteType : public fast::TopicDataType {
   public:
-    explicit ByteType(const char *name);
+    explicit ByteType(const usi_vendor_endpoint_def &def);
+    // Another endpoint uses it: what knows the key lives as long as that.
+    void set_key(const usi_vendor_endpoint_def &def);
     bool serialize(void *data, rtps::SerializedPayload_t *payload) override;
     bool deserialize(rtps::SerializedPayload_t *payload, void *data) override;
     std::function<uint32_t()> getSerializedSizeProvider(void *data) override;
     void *createData() override;
     void deleteData(void *data) override;
     bool getKey(void *data, rtps::InstanceHandle_t *handle, bool force_md5) override;
+
+  private:
+    std::atomic<usi_key_function *> key{nullptr};
+    std::atomic<const us_message_type *> key_type{nullptr};
+    size_t key_bound = 0;
 };
 
 struct Peer {
@@ -75,11 +90,15 @@ class Network : public fast::DomainParticipantListener {
 
     void list(usi_visit_endpoint *visit, void *context);
     void list(usi_visit_peer *visit, void *context);
+    // Tells of all writers, and from now on of each that is found.
+    void watch(usi_visit_endpoint *visit, void *context);
 
   private:
     std::mutex lock;
     std::map<Id, us_endpoint> endpoints;
     std::map<Id, Peer> peers;
+    usi_visit_endpoint *on_writer = nullptr;
+    void *writer_context = nullptr;
 };
 
 struct SharedTopic {
@@ -93,8 +112,8 @@ struct usi_vendor_participant {
     understudy::Network network;
     eprosima::fastdds::dds::DomainParticipant *participant = nullptr;
     // By whom their endpoints meet: usi_meeting. Made when the first of them is needed.
-    std::array<eprosima::fastdds::dds::Publisher *, 3> publishers{};
-    std::array<eprosima::fastdds::dds::Subscriber *, 3> subscribers{};
+    std::array<eprosima::fastdds::dds::Publisher *, 2> publishers{};
+    std::array<eprosima::fastdds::dds::Subscriber *, 2> subscribers{};
     bool is_secured = false;
     std::atomic<bool> has_deaf_reader{false};  // one that did not acknowledge in time
     std::atomic<int64_t> linger_until{0};      // ns, CLOCK_MONOTONIC; 0: no time was set
@@ -103,11 +122,13 @@ struct usi_vendor_participant {
     std::map<std::string, understudy::SharedTopic> topics;
 };
 
-struct usi_vendor_endpoint : public eprosima::fastdds::dds::DataReaderListener {
+struct usi_vendor_endpoint : public eprosima::fastdds::dds::DataReaderListener, public eprosima::fastdds::dds::DataWriterListener {
     usi_vendor_participant *owner = nullptr;
     understudy::Id id{};
     std::string topic;
-    bool is_reliable = false;
+    bool is_reliable = false, is_keyed = false, has_ends = false, meets_own = false;
+    // Endpoints of Cyclone that Fast DDS takes for matched, and that do not match.
+    std::atomic<int32_t> n_stranger{0};
     eprosima::fastdds::dds::DataWriter *writer = nullptr;
     eprosima::fastdds::dds::DataReader *reader = nullptr;
 
@@ -121,10 +142,12 @@ struct usi_vendor_endpoint : public eprosima::fastdds::dds::DataReaderListener {
     // callbacks come with a lock of the reader held, and taking a sample asks for that same lock.
     std::mutex take_lock;
     bool has_waiting = false;
-    understudy::Bytes waiting;
+    understudy::Carried waiting;
     eprosima::fastdds::dds::SampleInfo waiting_info;
 
     void on_data_available(eprosima::fastdds::dds::DataReader *from) override;
+    void on_subscription_matched(eprosima::fastdds::dds::DataReader *from, const eprosima::fastdds::dds::SubscriptionMatchedStatus &status) override;
+    void on_publication_matched(eprosima::fastdds::dds::DataWriter *from, const eprosima::fastdds::dds::PublicationMatchedStatus &status) override;
 };
 
 #endif

@@ -29,6 +29,11 @@ static void read_hash(const Bytes &user_data, char *to, size_t cap) {
     if (value.size() < cap) copy_text(to, cap, value);
 }
 
+// 0 for what has no end.
+static int64_t ns_of(const eprosima::fastrtps::Duration_t &time) {
+    return time == eprosima::fastrtps::c_TimeInfinite ? 0 : static_cast<int64_t>(time.seconds) * 1000000000 + time.nanosec;
+}
+
 // Readers and writers are described by classes of their own with members of the same names.
 template <class Proxy> static us_endpoint describe(const Proxy &proxy, bool is_writer) {
     us_endpoint e;
@@ -44,12 +49,22 @@ template <class Proxy> static us_endpoint describe(const Proxy &proxy, bool is_w
     e.qos.is_reliable = proxy.m_qos.m_reliability.kind == fast::RELIABLE_RELIABILITY_QOS;
     e.qos.is_transient_local = proxy.m_qos.m_durability.kind >= fast::TRANSIENT_LOCAL_DURABILITY_QOS;
     e.qos.depth = 1;  // is not announced
+    std::string partitions;
+    const std::vector<std::string> names = proxy.m_qos.m_partition.getNames();
+    for (size_t i = 0; i < names.size(); i++) partitions += (i > 0 ? "," : "") + names[i];
+    copy_text(e.partitions, sizeof e.partitions, partitions);
+    e.qos.deadline = ns_of(proxy.m_qos.m_deadline.period);
+    e.qos.lifespan = ns_of(proxy.m_qos.m_lifespan.duration);
+    e.qos.lease = ns_of(proxy.m_qos.m_liveliness.lease_duration);
+    e.qos.liveliness = static_cast<us_liveliness>(proxy.m_qos.m_liveliness.kind);
     e.qos.is_exclusive = proxy.m_qos.m_ownership.kind == fast::EXCLUSIVE_OWNERSHIP_QOS;
     return e;
 }
 
-static bool has_xcdr1(const std::vector<fast::DataRepresentationId_t> &values) {
-    return values.empty() || std::find(values.begin(), values.end(), fast::XCDR_DATA_REPRESENTATION) != values.end();
+// What announces no version is of the first.
+static void set_versions(us_endpoint &e, const std::vector<fast::DataRepresentationId_t> &values) {
+    e.is_xcdr1 = values.empty() || std::find(values.begin(), values.end(), fast::XCDR_DATA_REPRESENTATION) != values.end();
+    e.is_xcdr2 = std::find(values.begin(), values.end(), fast::XCDR2_DATA_REPRESENTATION) != values.end();
 }
 
 void Network::on_participant_discovery(fast::DomainParticipant * /*participant*/, rtps::ParticipantDiscoveryInfo &&info) {
@@ -75,7 +90,7 @@ void Network::on_participant_discovery(fast::DomainParticipant * /*participant*/
 
 void Network::on_publisher_discovery(fast::DomainParticipant * /*participant*/, rtps::WriterDiscoveryInfo &&info) {
     us_endpoint e = describe(info.info, true);
-    e.is_xcdr1 = has_xcdr1(info.info.m_qos.representation.m_value);
+    set_versions(e, info.info.m_qos.representation.m_value);
     if (info.status == rtps::WriterDiscoveryInfo::DISCOVERED_WRITER || info.status == rtps::WriterDiscoveryInfo::CHANGED_QOS_WRITER) {
         add(e);
     } else {
@@ -85,7 +100,7 @@ void Network::on_publisher_discovery(fast::DomainParticipant * /*participant*/, 
 
 void Network::on_subscriber_discovery(fast::DomainParticipant * /*participant*/, rtps::ReaderDiscoveryInfo &&info) {
     us_endpoint e = describe(info.info, false);
-    e.is_xcdr1 = has_xcdr1(info.info.m_qos.representation.m_value);
+    set_versions(e, info.info.m_qos.representation.m_value);
     if (info.status == rtps::ReaderDiscoveryInfo::DISCOVERED_READER || info.status == rtps::ReaderDiscoveryInfo::CHANGED_QOS_READER) {
         add(e);
     } else {
@@ -98,6 +113,16 @@ void Network::add(const us_endpoint &endpoint) {
     std::copy(endpoint.id, endpoint.id + id.size(), id.begin());
     const std::lock_guard<std::mutex> guard(lock);
     endpoints[id] = endpoint;
+    if (on_writer && endpoint.is_writer) on_writer(writer_context, &endpoint);
+}
+
+void Network::watch(usi_visit_endpoint *visit, void *context) {
+    const std::lock_guard<std::mutex> guard(lock);
+    on_writer = visit;
+    writer_context = context;
+    for (const auto &entry : endpoints) {
+        if (entry.second.is_writer) visit(context, &entry.second);
+    }
 }
 
 void Network::remove(const Id &endpoint) {

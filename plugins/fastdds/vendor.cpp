@@ -174,14 +174,9 @@ us_status use_server(const usi_vendor_open &def, fast::DomainParticipantQos &qos
     return US_OK;
 }
 
-// Endpoints of requests in the way of Cyclone have a partition of their own beside the unnamed one, those in the way of Fast DDS ask for and offer what the
-// defaults of Cyclone do not: Fast DDS does not compare these policies.
+// Endpoints of requests ask for and offer what the defaults of Cyclone do not: Fast DDS does not compare these policies.
 template <class Qos> void set_meeting(Qos &qos, usi_meeting meeting) {
-    if (meeting == USI_MEET_CYCLONE) {
-        qos.partition().push_back("");
-        qos.partition().push_back(USI_REQUEST_PARTITION);
-    }
-    if (meeting == USI_MEET_FASTDDS) qos.presentation().ordered_access = true;
+    if (meeting == USI_MEET_OWN) qos.presentation().ordered_access = true;
 }
 
 fast::Publisher *use_publisher(usi_vendor_participant *p, usi_meeting meeting) {
@@ -244,12 +239,9 @@ void vendor_get_id(const usi_vendor_participant *p, uint8_t out_id[16]) {
 
 // Fast DDS wants one object per name of a type and of a topic, so they are shared and counted.
 fast::Topic *use_topic(usi_vendor_participant *p, const usi_vendor_endpoint_def &def, us_error *err) {
-    if (def.key) {
-        set_error(err, US_ERR_NAME, std::string(def.topic) + " has keys, which this plug-in of Fast DDS does not carry",
-                  "Use the vendor cyclone (RMW_IMPLEMENTATION=rmw_cyclonedds_cpp), or a type without keys.");
-        return nullptr;
-    }
     const std::lock_guard<std::mutex> guard(p->lock);
+    auto type = p->types.find(def.type);
+    if (type != p->types.end()) static_cast<ByteType *>(type->second.get())->set_key(def);
     const auto found = p->topics.find(def.topic);
     if (found != p->topics.end()) {
         if (found->second.topic->get_type_name() != def.type) {
@@ -261,9 +253,8 @@ fast::Topic *use_topic(usi_vendor_participant *p, const usi_vendor_endpoint_def 
         found->second.n_use++;
         return found->second.topic;
     }
-    auto type = p->types.find(def.type);
     if (type == p->types.end()) {
-        fast::TypeSupport support(new ByteType(def.type));
+        fast::TypeSupport support(new ByteType(def));
         if (support.register_type(p->participant) != ReturnCode_t::RETCODE_OK) {
             set_error(err, US_ERR_NAME, std::string("Fast DDS refuses the type ") + def.type, nullptr);
             return nullptr;
@@ -287,6 +278,8 @@ void leave_topic(usi_vendor_participant *p, const std::string &name) {
     p->topics.erase(found);
 }
 
+eprosima::fastrtps::Duration_t duration_of(int64_t ns) { return {static_cast<int32_t>(ns / 1000000000), static_cast<uint32_t>(ns % 1000000000)}; }
+
 // The policies that readers and writers have in common.
 template <class Qos> void set_qos(Qos &qos, const usi_vendor_endpoint_def &def) {
     qos.reliability().kind = def.qos.is_reliable ? fast::RELIABLE_RELIABILITY_QOS : fast::BEST_EFFORT_RELIABILITY_QOS;
@@ -294,10 +287,11 @@ template <class Qos> void set_qos(Qos &qos, const usi_vendor_endpoint_def &def) 
     qos.durability().kind = def.qos.is_transient_local ? fast::TRANSIENT_LOCAL_DURABILITY_QOS : fast::VOLATILE_DURABILITY_QOS;
     qos.history().kind = def.qos.depth > 0 ? fast::KEEP_LAST_HISTORY_QOS : fast::KEEP_ALL_HISTORY_QOS;
     qos.history().depth = def.qos.depth > 0 ? def.qos.depth : 1;
-    // There is one instance. A history that keeps all still needs an end: without one Fast DDS refuses to write at all.
+    // Without keys there is one instance. A history that keeps all still needs an end: without one Fast DDS refuses to write at all.
     const int32_t limit = std::max(def.qos.depth, max_history);
-    qos.resource_limits().max_instances = 1;
-    qos.resource_limits().max_samples = limit;
+    const bool is_keyed = def.key || def.is_keyed;
+    qos.resource_limits().max_instances = is_keyed ? 0 : 1;
+    qos.resource_limits().max_samples = is_keyed ? 0 : limit;
     qos.resource_limits().max_samples_per_instance = limit;
     qos.resource_limits().allocated_samples = 10;
     qos.endpoint().history_memory_policy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
@@ -305,6 +299,19 @@ template <class Qos> void set_qos(Qos &qos, const usi_vendor_endpoint_def &def) 
     if (def.qos.is_exclusive) qos.ownership().kind = fast::EXCLUSIVE_OWNERSHIP_QOS;
     const Bytes user_data(def.user_data, def.user_data + std::strlen(def.user_data));
     qos.user_data().setValue(user_data);
+    if (def.qos.deadline > 0) qos.deadline().period = duration_of(def.qos.deadline);
+    qos.liveliness().kind = static_cast<fast::LivelinessQosPolicyKind>(def.qos.liveliness);
+    if (def.qos.lease > 0) {
+        qos.liveliness().lease_duration = duration_of(def.qos.lease);
+        qos.liveliness().announcement_period = duration_of(def.qos.lease / 3);
+    }
+}
+
+// The versions of CDR: a writer has one of them, a reader of the second reads both.
+std::vector<fast::DataRepresentationId_t> versions_of(const usi_vendor_endpoint_def &def, bool is_writer) {
+    if (!def.is_xcdr2) return {fast::XCDR_DATA_REPRESENTATION};
+    if (is_writer) return {fast::XCDR2_DATA_REPRESENTATION};
+    return {fast::XCDR2_DATA_REPRESENTATION, fast::XCDR_DATA_REPRESENTATION};
 }
 
 void announce_own(usi_vendor_endpoint *e, const usi_vendor_endpoint_def &def) {
@@ -330,6 +337,9 @@ us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoint_def 
     e->owner = p;
     e->topic = def.topic;
     e->is_reliable = def.qos.is_reliable;
+    e->meets_own = def.meeting == USI_MEET_OWN && !p->is_secured;
+    e->is_keyed = def.key || def.is_keyed;
+    e->has_ends = def.has_ends;
     e->on_sample = def.on_sample;
     e->on_data = def.on_data;
     e->context = def.context;
@@ -338,21 +348,23 @@ us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoint_def 
         qos.data_sharing().off();  // shared memory of a process that is killed would stay for ever, 60 MB a topic
         set_qos(qos, def);
         if (def.qos.is_exclusive) qos.ownership_strength().value = static_cast<uint32_t>(std::max(def.qos.strength, 0));
-        qos.representation().m_value = {fast::XCDR_DATA_REPRESENTATION};
+        qos.representation().m_value = versions_of(def, true);
+        if (def.qos.lifespan > 0) qos.lifespan().duration = duration_of(def.qos.lifespan);
         qos.writer_data_lifecycle().autodispose_unregistered_instances = false;
         qos.publish_mode().kind = fast::SYNCHRONOUS_PUBLISH_MODE;
         qos.reliable_writer_qos().times.heartbeatPeriod = heartbeat;
-        if (def.meeting == USI_MEET_FASTDDS) qos.latency_budget().duration = max_blocking;
+        if (def.meeting == USI_MEET_OWN) qos.latency_budget().duration = max_blocking;
         fast::Publisher *publisher = use_publisher(p, def.meeting);
-        if (publisher) e->writer = publisher->create_datawriter(topic, qos);
+        if (publisher) e->writer = publisher->create_datawriter(topic, qos, e.get(), fast::StatusMask::publication_matched());
     } else {
         fast::DataReaderQos qos = fast::DATAREADER_QOS_DEFAULT;
         qos.data_sharing().off();
         set_qos(qos, def);
-        qos.type_consistency().representation.m_value = {fast::XCDR_DATA_REPRESENTATION};
-        if (def.meeting == USI_MEET_FASTDDS) qos.latency_budget().duration = eprosima::fastrtps::c_TimeInfinite;
+        qos.type_consistency().representation.m_value = versions_of(def, false);
+        qos.expects_inline_qos(def.is_keyed);  // the hash of a key that is not known
+        if (def.meeting == USI_MEET_OWN) qos.latency_budget().duration = eprosima::fastrtps::c_TimeInfinite;
         fast::Subscriber *subscriber = use_subscriber(p, def.meeting);
-        if (subscriber) e->reader = subscriber->create_datareader(topic, qos, e.get(), fast::StatusMask::data_available());
+        if (subscriber) e->reader = subscriber->create_datareader(topic, qos, e.get(), fast::StatusMask::data_available() << fast::StatusMask::subscription_matched());
     }
     if (!e->writer && !e->reader) {
         leave_topic(p, def.topic);
@@ -409,7 +421,12 @@ void vendor_remove(usi_vendor_endpoint *e) {
     p->network.remove(e->id);
     if (e->writer) {
         // What was written last may still be under way. The first reader that does not answer ends the waiting for all.
-        if (e->is_reliable && !p->has_deaf_reader) p->has_deaf_reader = e->writer->wait_for_acknowledgments(linger_of(p)) != ReturnCode_t::RETCODE_OK;
+        if (e->n_stranger > 0) {
+            e->writer->wait_for_acknowledgments({0, 20000000});  // strangers do not acknowledge
+        } else if (e->is_reliable && !p->has_deaf_reader) {
+            p->has_deaf_reader = e->writer->wait_for_acknowledgments(linger_of(p)) != ReturnCode_t::RETCODE_OK;
+        }
+        e->writer->set_listener(nullptr);
         // Fast DDS empties the history while its timer may look for holes in it, and then finds no end: nothing must be left.
         e->writer->clear_history(nullptr);
         const_cast<fast::Publisher *>(e->writer->get_publisher())->delete_datawriter(e->writer);
@@ -424,9 +441,16 @@ void vendor_remove(usi_vendor_endpoint *e) {
 
 // ---- samples ------------------------------------------------------------------------------------------------------------
 
+Carried carry(const void *bytes, size_t length) {
+    Carried data;
+    data.bytes = bytes;
+    data.length = length;
+    return data;
+}
+
 us_status vendor_write(usi_vendor_endpoint *e, const void *bytes, size_t length, int64_t source_time) {
     try {
-        Outgoing data{bytes, length};
+        Carried data = carry(bytes, length);
         rtps::WriteParams params;
         if (source_time) {
             rtps::Time_t stamp;
@@ -441,16 +465,20 @@ us_status vendor_write(usi_vendor_endpoint *e, const void *bytes, size_t length,
 
 int64_t to_int(const rtps::SequenceNumber_t &number) { return static_cast<int64_t>(number.to64long()); }
 
+void relate(rtps::WriteParams &params, const uint8_t writer[16], int64_t sequence) {
+    rtps::GUID_t guid;
+    std::memcpy(guid.guidPrefix.value, writer, 12);
+    std::memcpy(guid.entityId.value, writer + 12, 4);
+    params.related_sample_identity().writer_guid(guid);
+    const auto number = static_cast<uint64_t>(sequence);
+    params.related_sample_identity().sequence_number() = rtps::SequenceNumber_t(static_cast<int32_t>(number >> 32), static_cast<uint32_t>(number));
+}
+
 us_status vendor_write_related(usi_vendor_endpoint *e, const void *bytes, size_t length, const usi_sample_id *related, int64_t *out_sequence) {
     try {
-        Outgoing data{bytes, length};
+        Carried data = carry(bytes, length);
         rtps::WriteParams params;
-        rtps::GUID_t guid;
-        std::memcpy(guid.guidPrefix.value, related->writer, 12);
-        std::memcpy(guid.entityId.value, related->writer + 12, 4);
-        params.related_sample_identity().writer_guid(guid);
-        const auto number = static_cast<uint64_t>(related->sequence);
-        params.related_sample_identity().sequence_number() = rtps::SequenceNumber_t(static_cast<int32_t>(number >> 32), static_cast<uint32_t>(number));
+        relate(params, related->writer, related->sequence);
         if (!e->writer->write(&data, params)) return US_ERR_LIMIT;
         *out_sequence = to_int(params.sample_identity().sequence_number());
         return US_OK;
@@ -459,10 +487,48 @@ us_status vendor_write_related(usi_vendor_endpoint *e, const void *bytes, size_t
     }
 }
 
-us_sample make_sample(const Bytes &bytes, const fast::SampleInfo &info) {
+// The end of an instance. It has to be known to the history, which may not have seen any data of it.
+us_status write_end(usi_vendor_endpoint *e, Carried &data, const us_sample &sample) {
+    rtps::InstanceHandle_t handle;
+    if (!e->writer->get_type()->getKey(&data, &handle, false) || handle == unknown_instance()) return US_ERR_SYNTAX;
+    if (e->writer->register_instance(&data) != handle) return US_ERR_LIMIT;
+    bool is_done = true;
+    if (sample.kind != US_SAMPLE_UNREGISTERED) is_done = e->writer->dispose(&data, handle) == ReturnCode_t::RETCODE_OK;
+    if (sample.kind != US_SAMPLE_DISPOSED) is_done = is_done && e->writer->unregister_instance(&data, handle) == ReturnCode_t::RETCODE_OK;
+    return is_done ? US_OK : US_ERR_LIMIT;
+}
+
+us_status vendor_write_sample(usi_vendor_endpoint *e, const us_sample *sample, int64_t *out_sequence) {
+    static const uint8_t none[16] = {0};
+    *out_sequence = 0;
+    try {
+        Carried data = carry(sample->bytes, sample->length);
+        data.is_key_alone = sample->kind != US_SAMPLE_DATA;
+        data.has_hash = sample->has_key_hash;
+        std::copy(sample->key_hash, sample->key_hash + data.hash.size(), data.hash.begin());
+        if (data.is_key_alone) return write_end(e, data, *sample);
+        // The hash goes out with the sample: a wrong one would make one instance of all.
+        rtps::InstanceHandle_t handle;
+        if (e->is_keyed && (!e->writer->get_type()->getKey(&data, &handle, false) || handle == unknown_instance())) return US_ERR_SYNTAX;
+        rtps::WriteParams params;
+        if (sample->source_time) {
+            rtps::Time_t stamp;
+            stamp.from_ns(sample->source_time);
+            params.source_timestamp(stamp);
+        }
+        if (std::memcmp(sample->related_writer, none, sizeof none) != 0) relate(params, sample->related_writer, sample->related_sequence);
+        if (!e->writer->write(&data, params)) return US_ERR_LIMIT;
+        *out_sequence = to_int(params.sample_identity().sequence_number());
+        return US_OK;
+    } catch (const std::exception &) {
+        return US_ERR_MEMORY;
+    }
+}
+
+us_sample make_sample(const Carried &data, const fast::SampleInfo &info) {
     us_sample sample{};
-    sample.bytes = bytes.data();
-    sample.length = bytes.size();
+    sample.bytes = data.bytes;
+    sample.length = data.length;
     sample.source_time = info.source_timestamp.to_ns();
     const Id id = to_id(info.sample_identity.writer_guid());
     std::memcpy(sample.writer, id.data(), id.size());
@@ -472,6 +538,11 @@ us_sample make_sample(const Bytes &bytes, const fast::SampleInfo &info) {
         std::memcpy(sample.related_writer, related.data(), related.size());
         sample.related_sequence = to_int(info.related_sample_identity.sequence_number());
     }
+    sample.has_key_hash = info.instance_handle.isDefined() && info.instance_handle != unknown_instance();
+    for (int i = 0; i < 16 && sample.has_key_hash; i++) sample.key_hash[i] = info.instance_handle.value[i];
+    if (info.valid_data) return sample;
+    sample.kind = info.instance_state == fast::NOT_ALIVE_DISPOSED_INSTANCE_STATE ? US_SAMPLE_DISPOSED : US_SAMPLE_UNREGISTERED;
+    sample.length = 0;
     return sample;
 }
 
@@ -514,10 +585,10 @@ bool vendor_has_sample(usi_vendor_endpoint *e) {
 int32_t vendor_n_match(usi_vendor_endpoint *e) {
     if (e->writer) {
         fast::PublicationMatchedStatus status;
-        return e->writer->get_publication_matched_status(status) == ReturnCode_t::RETCODE_OK ? status.current_count : 0;
+        return e->writer->get_publication_matched_status(status) == ReturnCode_t::RETCODE_OK ? status.current_count - e->n_stranger : 0;
     }
     fast::SubscriptionMatchedStatus status;
-    return e->reader->get_subscription_matched_status(status) == ReturnCode_t::RETCODE_OK ? status.current_count : 0;
+    return e->reader->get_subscription_matched_status(status) == ReturnCode_t::RETCODE_OK ? status.current_count - e->n_stranger : 0;
 }
 
 // ---- the network --------------------------------------------------------------------------------------------------------
@@ -534,6 +605,15 @@ us_status vendor_list(usi_vendor_participant *p, usi_visit_endpoint *visit, void
 us_status vendor_list_participants(usi_vendor_participant *p, usi_visit_peer *visit, void *context) {
     try {
         p->network.list(visit, context);
+        return US_OK;
+    } catch (const std::exception &) {
+        return US_ERR_MEMORY;
+    }
+}
+
+us_status vendor_watch_writers(usi_vendor_participant *p, usi_visit_endpoint *visit, void *context) {
+    try {
+        p->network.watch(visit, context);
         return US_OK;
     } catch (const std::exception &) {
         return US_ERR_MEMORY;
@@ -562,6 +642,17 @@ us_status set_error(us_error *err, us_status code, const std::string &message, c
 
 }  // namespace understudy
 
+// Vendors begin the ids of what is theirs with the number that the standard gave them.
+template <class Handle> static bool is_cyclone(const Handle &handle) { return handle.value[0] == 0x01 && handle.value[1] == 0x10; }
+
+void usi_vendor_endpoint::on_subscription_matched(fast::DataReader * /*from*/, const fast::SubscriptionMatchedStatus &status) {
+    if (meets_own && is_cyclone(status.last_publication_handle)) n_stranger += status.current_count_change;
+}
+
+void usi_vendor_endpoint::on_publication_matched(fast::DataWriter * /*from*/, const fast::PublicationMatchedStatus &status) {
+    if (meets_own && is_cyclone(status.last_subscription_handle)) n_stranger += status.current_count_change;
+}
+
 void usi_vendor_endpoint::on_data_available(fast::DataReader *from) {
     const std::lock_guard<std::mutex> guard(callback_lock);
     if (is_closed) return;
@@ -572,7 +663,7 @@ void usi_vendor_endpoint::on_data_available(fast::DataReader *from) {
     try {
         // The memory of one sample serves for all.
         while (from->take_next_sample(&waiting, &waiting_info) == ReturnCode_t::RETCODE_OK) {
-            if (!waiting_info.valid_data) continue;
+            if (!waiting_info.valid_data && !has_ends) continue;
             const us_sample sample = make_sample(waiting, waiting_info);
             on_sample(context, &sample);
         }
@@ -588,7 +679,7 @@ extern "C" const usi_vendor *usi_vendor_table() {
         USI_VENDOR_ABI,    sizeof(usi_vendor),       "fastdds",     vendor_open,  vendor_close, vendor_get_id,     vendor_add_writer,
         vendor_add_reader, vendor_get_endpoint_id,   vendor_remove, vendor_set_linger, vendor_write, vendor_take, vendor_has_sample,
         vendor_n_match,    vendor_list,              vendor_list_participants, nullptr, nullptr, nullptr,
-        vendor_write_related,
+        vendor_write_related, vendor_watch_writers, vendor_write_sample,
     };
     return &table;
 }

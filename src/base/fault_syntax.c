@@ -31,6 +31,9 @@ static const struct {
     {USI_COMPONENT_ENCODER, USI_FAULT_DRIFT, "drift", 1, 1, -1e3, 1e3},
     {USI_COMPONENT_IMU, USI_FAULT_BIAS, "bias", 3, 6, -1e3, 1e3},
     {USI_COMPONENT_IMU, USI_FAULT_STUCK, "stuck", 0, 0, 0, 0},
+    {USI_COMPONENT_LIDAR, USI_FAULT_DEAD, "dead", 0, 0, 0, 0},
+    {USI_COMPONENT_LIDAR, USI_FAULT_FROZEN, "frozen", 0, 0, 0, 0},
+    {USI_COMPONENT_LIDAR, USI_FAULT_BLIND, "blind", 2, 2, -360, 360},
     {USI_COMPONENT_POWER, USI_FAULT_BROWNOUT, "brownout", 0, 1, 1e-3, 1e6},
     {USI_COMPONENT_COMPUTER, USI_FAULT_REBOOT, "reboot", 0, 1, 1e-3, 1e6},
     {USI_COMPONENT_LINK, USI_FAULT_OUTAGE, "outage", 0, 1, 1e-3, 1e6},
@@ -109,18 +112,19 @@ us_status usi_fault_parse(char *text, usi_fault_words *out, us_error *err) {
                              : part == USI_COMPONENT_JOINT ? "names no joint"
                                                            : "names no encoder",
                              err);
-        return us_error_set(err, US_ERR_SYNTAX, NULL,
-                            "write motor:JOINT=..., encoder:JOINT=..., imu=..., power=..., computer=... or "
-                            "link=..., for example "
-                            "motor:front_left_femur=weak:0.3",
-                            "fault: \"%.80s\" names no motor, and no other part that can fail", text);
+        return us_error_set(
+            err, US_ERR_SYNTAX, NULL,
+            "write motor:JOINT=..., encoder:JOINT=..., imu=..., lidar=..., power=..., computer=... or "
+            "link=..., for example "
+            "motor:front_left_femur=weak:0.3",
+            "fault: \"%.80s\" names no motor, and no other part that can fail", text);
     }
-    bool may_have_name = part == USI_COMPONENT_IMU;
+    bool may_have_name = part == USI_COMPONENT_IMU || part == USI_COMPONENT_LIDAR;
     if (name && !needs_name && !(may_have_name && has_name))
         return fail_form((usi_fault_component)part, text, "has a name, and the robot has but one", err);
     *what++ = 0;
     out->part = (usi_fault_component)part;
-    if (may_have_name) out->name = "imu";
+    if (may_have_name) out->name = parts[part].name;
     if (has_name) out->name = name + 1;
     return read_kind(what, out, err);
 }

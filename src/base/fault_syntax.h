@@ -5,16 +5,18 @@
 #include "understudy/base.h"
 
 // Components that can fail. X(code, name, usage, name in errors)
-#define USI_FAULT_COMPONENT_LIST(X)                                                                         \
-    X(USI_COMPONENT_MOTOR, "motor", "motor:JOINT=dead, weak:SHARE, blocked, blocked:TORQUE or ok", "motor") \
-    X(USI_COMPONENT_JOINT, "joint", "joint:JOINT=broken or ok", "joint")                                    \
-    X(USI_COMPONENT_ENCODER, "encoder", "encoder:JOINT=stuck, jump:ANGLE, drift:SPEED or ok", "encoder")    \
-    X(USI_COMPONENT_IMU, "imu",                                                                             \
-      "imu=bias:AX,AY,AZ, bias:AX,AY,AZ,GX,GY,GZ, stuck or ok, or imu:NAME=... of another than \"imu\"",    \
-      "inertial sensor")                                                                                    \
-    X(USI_COMPONENT_POWER, "power", "power=brownout, brownout:SECONDS or ok", "power")                      \
-    X(USI_COMPONENT_COMPUTER, "computer", "computer=reboot, reboot:SECONDS or ok", "computer")              \
-    X(USI_COMPONENT_LINK, "link", "link=outage, outage:SECONDS, loss:PROBABILITY, delay:SECONDS or ok",     \
+#define USI_FAULT_COMPONENT_LIST(X)                                                                          \
+    X(USI_COMPONENT_MOTOR, "motor", "motor:JOINT=dead, weak:SHARE, blocked, blocked:TORQUE or ok", "motor")  \
+    X(USI_COMPONENT_JOINT, "joint", "joint:JOINT=broken or ok", "joint")                                     \
+    X(USI_COMPONENT_ENCODER, "encoder", "encoder:JOINT=stuck, jump:ANGLE, drift:SPEED or ok", "encoder")     \
+    X(USI_COMPONENT_IMU, "imu",                                                                              \
+      "imu=bias:AX,AY,AZ, bias:AX,AY,AZ,GX,GY,GZ, stuck or ok, or imu:NAME=... of another than \"imu\"",     \
+      "inertial sensor")                                                                                     \
+    X(USI_COMPONENT_LIDAR, "lidar",                                                                          \
+      "lidar=dead, frozen, blind:FROM,TO (deg) or ok, or lidar:NAME=... of another than \"lidar\"", "lidar") \
+    X(USI_COMPONENT_POWER, "power", "power=brownout, brownout:SECONDS or ok", "power")                       \
+    X(USI_COMPONENT_COMPUTER, "computer", "computer=reboot, reboot:SECONDS or ok", "computer")               \
+    X(USI_COMPONENT_LINK, "link", "link=outage, outage:SECONDS, loss:PROBABILITY, delay:SECONDS or ok",      \
       "radio link")
 
 typedef enum usi_fault_component {
@@ -40,6 +42,8 @@ typedef enum usi_fault {
     USI_FAULT_OUTAGE,
     USI_FAULT_LOSS,
     USI_FAULT_DELAY,
+    USI_FAULT_FROZEN,
+    USI_FAULT_BLIND,
 } usi_fault;
 
 enum { USI_FAULT_NUMBERS = 6, USI_FAULT_TEXT = 400 };  // numbers of one fault; bytes of its text
@@ -47,8 +51,8 @@ enum { USI_FAULT_NUMBERS = 6, USI_FAULT_TEXT = 400 };  // numbers of one fault; 
 typedef struct usi_fault_words {
     usi_fault_component part;
     usi_fault fault;
-    const char *name;  // the joint itself, or that of a motor or encoder; of an inertial sensor, "imu" unless
-                       // given; "" for parts that a robot has once
+    const char *name;  // the joint itself, or that of a motor or encoder; of an inertial sensor or lidar,
+                       // "imu" or "lidar" unless given; "" for parts that a robot has once
     int32_t n_number;
     double number[USI_FAULT_NUMBERS];
 } usi_fault_words;

@@ -70,7 +70,7 @@ static void on_graph_sample(void *context, const us_sample *sample) {
     pthread_mutex_lock(&bus->wait_lock);
     if (!(bus->heard_layouts & layout)) {
         bus->heard_layouts |= layout;
-        pthread_cond_broadcast(&bus->wait_cond);
+        pthread_cond_signal(&bus->attend_cond);
     }
     pthread_mutex_unlock(&bus->wait_lock);
 }
@@ -91,41 +91,23 @@ static void publish_layout(us_bus *bus, unsigned int layout) {
 
 // Publishes the current nodes and endpoints on ros_discovery_info. The bus is locked. Where the vendor cannot
 // send it, endpoints have no node name and still work: no error.
-static void publish_graph(us_bus *bus) {
-    if (!bus->graph_writer) return;
+void usi_bus_publish_graph(us_bus *bus) {
+    if (!bus->graph_writer || bus->n_pause > 0) return;
     if (bus->layouts & USI_LAYOUT_HUMBLE) publish_layout(bus, USI_LAYOUT_HUMBLE);
     if (bus->layouts & USI_LAYOUT_LATER) publish_layout(bus, USI_LAYOUT_LATER);
 }
 
-// The announcer's thread. A callback of the vendor must not write: so what it heard is answered here.
-static void *announce(void *context) {
-    us_bus *bus = context;
-    unsigned int known = bus->layouts;
-    pthread_mutex_lock(&bus->wait_lock);
-    for (;;) {
-        while (!bus->is_closing && !(bus->heard_layouts & ~known))
-            pthread_cond_wait(&bus->wait_cond, &bus->wait_lock);
-        if (bus->is_closing) break;
-        known |= bus->heard_layouts;
-        pthread_mutex_unlock(&bus->wait_lock);
-        pthread_mutex_lock(&bus->lock);
-        bus->layouts = known;
-        publish_graph(bus);
-        pthread_mutex_unlock(&bus->lock);
-        pthread_mutex_lock(&bus->wait_lock);
-    }
-    pthread_mutex_unlock(&bus->wait_lock);
-    return NULL;
+void usi_bus_pause_graph(us_bus *bus) {
+    pthread_mutex_lock(&bus->lock);
+    bus->n_pause++;
+    pthread_mutex_unlock(&bus->lock);
 }
 
-static void end_announcer(us_bus *bus) {
-    if (!bus->has_announcer) return;
-    pthread_mutex_lock(&bus->wait_lock);
-    bus->is_closing = true;
-    pthread_cond_broadcast(&bus->wait_cond);
-    pthread_mutex_unlock(&bus->wait_lock);
-    pthread_join(bus->announcer, NULL);
-    bus->has_announcer = false;
+void usi_bus_resume_graph(us_bus *bus) {
+    pthread_mutex_lock(&bus->lock);
+    bus->n_pause--;
+    usi_bus_publish_graph(bus);
+    pthread_mutex_unlock(&bus->lock);
 }
 
 static us_status join_graph(us_bus *bus, us_error *err) {
@@ -139,7 +121,10 @@ static us_status join_graph(us_bus *bus, us_error *err) {
     if (!bus->hide_from_graph) {
         us_status status = bus->vendor->add_writer(bus->participant, &def, &bus->graph_writer, err);
         if (status) return status;
-        bus->has_announcer = pthread_create(&bus->announcer, NULL, announce, bus) == 0;
+        pthread_mutex_lock(&bus->attend_lock);
+        status = usi_attend(bus);
+        pthread_mutex_unlock(&bus->attend_lock);
+        if (status) return us_error_set(err, status, NULL, "End other programs.", "no thread for a bus");
     }
     // Keep all: every participant writes the same instance, and a short history would lose one's message to
     // the next one's.
@@ -191,9 +176,12 @@ us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err) {
     bus->layouts = def->use_humble_gid ? USI_LAYOUT_HUMBLE : USI_LAYOUT_LATER;
     bus->hide_from_graph = def->hide_from_graph;
     pthread_mutex_init(&bus->lock, NULL);
+    pthread_mutex_init(&bus->attend_lock, NULL);
     pthread_mutex_init(&bus->wait_lock, NULL);
-    if ((status = usi_cond_init(&bus->wait_cond) ? US_OK : US_ERR_MEMORY) ||
-        (status = usi_graph_init(&bus->graph, &bus->allocator))) {
+    if (!usi_cond_init(&bus->wait_cond) || !usi_cond_init(&bus->attend_cond) ||
+        usi_bus_copy_make(def, &bus->copy) || usi_graph_init(&bus->graph, &bus->allocator)) {
+        status = US_ERR_MEMORY;
+        usi_bus_copy_release(&bus->copy);
         usi_release(&def->allocator, bus, sizeof *bus, _Alignof(us_bus));
         return us_error_set(err, status, NULL, NULL, "no memory for a bus");
     }
@@ -226,6 +214,9 @@ us_status us_bus_set_linger(us_bus *bus, double seconds) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     bus->vendor->set_linger(bus->participant,
                             (int64_t)now.tv_sec * 1000000000 + now.tv_nsec + (int64_t)(1e9 * seconds));
+    pthread_mutex_lock(&bus->attend_lock);
+    if (bus->twin) us_bus_set_linger(bus->twin, seconds);
+    pthread_mutex_unlock(&bus->attend_lock);
     return US_OK;
 }
 
@@ -245,11 +236,12 @@ void us_bus_close(us_bus *bus) {
     if (!bus) return;
     us_reader *readers = bus->readers;
     us_writer *writers = bus->writers;
-    end_announcer(bus);
+    usi_attend_end(bus);
+    us_bus_close(bus->twin);
     bus->readers = NULL;
     bus->writers = NULL;
     bus->n_node = 0;
-    publish_graph(bus);  // the nodes before their endpoints
+    usi_bus_publish_graph(bus);  // the nodes before their endpoints
     for (us_reader *next; readers; readers = next) {
         next = readers->next;
         release_reader(readers);
@@ -265,8 +257,11 @@ void us_bus_close(us_bus *bus) {
     usi_release(&bus->allocator, bus->graph_bytes, bus->cap_graph_bytes, _Alignof(max_align_t));
     usi_release(&bus->allocator, bus->nodes, (size_t)bus->cap_node * sizeof *bus->nodes,
                 _Alignof(max_align_t));
+    usi_bus_copy_release(&bus->copy);
     pthread_cond_destroy(&bus->wait_cond);
+    pthread_cond_destroy(&bus->attend_cond);
     pthread_mutex_destroy(&bus->wait_lock);
+    pthread_mutex_destroy(&bus->attend_lock);
     pthread_mutex_destroy(&bus->lock);
     us_allocator allocator = bus->allocator;
     usi_release(&allocator, bus, sizeof *bus, _Alignof(us_bus));
@@ -300,7 +295,7 @@ us_status us_bus_add_node(us_bus *bus, const char *namespace_, const char *name,
         bus->nodes = nodes;
         bus->nodes[bus->n_node] = node;
         *out_node = bus->n_node++;
-        publish_graph(bus);
+        usi_bus_publish_graph(bus);
     }
     pthread_mutex_unlock(&bus->lock);
     return status;
@@ -336,10 +331,12 @@ static us_status translate(us_bus *bus, const us_topic_def *def, const usi_endpo
                                      .type = us_message_dds_name(def->type),
                                      .user_data = user_data,
                                      .qos = def->qos,
-                                     .key = def->type->has_key ? usi_key_read : NULL,
+                                     .key = def->type->has_key && !def->type->is_opaque ? usi_key_read : NULL,
                                      .key_type = def->type,
                                      .key_bound = usi_key_bound(def->type),
-
+                                     .is_keyed = def->type->has_key && def->type->is_opaque,
+                                     .is_xcdr2 = def->type->is_xcdr2,
+                                     .has_ends = def->type->has_key && def->type->is_opaque,
                                      .meeting = more->meeting};
     return US_OK;
 }
@@ -366,20 +363,25 @@ us_status usi_bus_add_writer(us_bus *bus, const us_topic_def *def, const usi_end
     while (*last)
         last = &(*last)->next;
     *last = writer;
-    publish_graph(bus);
+    usi_bus_publish_graph(bus);
     pthread_mutex_unlock(&bus->lock);
     *out_writer = writer;
     return US_OK;
 }
 
-// A sample arrived in a reader without callback: wakes us_bus_wait.
+// A sample arrived in a reader without callback: wakes us_bus_wait, or the attendant.
 static void signal_sample(void *context) {
     us_reader *reader = context;
-    us_bus *bus = reader->bus;
+    us_bus *bus = reader->bus->outer ? reader->bus->outer : reader->bus;
     pthread_mutex_lock(&bus->wait_lock);
     atomic_store(&reader->has_arrival, true);
-    bus->n_arrival++;
-    pthread_cond_broadcast(&bus->wait_cond);
+    if (atomic_load(&reader->is_attended)) {
+        bus->n_call++;
+        pthread_cond_signal(&bus->attend_cond);
+    } else {
+        bus->n_arrival++;
+        pthread_cond_broadcast(&bus->wait_cond);
+    }
     pthread_mutex_unlock(&bus->wait_lock);
 }
 
@@ -409,13 +411,13 @@ us_status usi_bus_add_reader(us_bus *bus, const us_topic_def *def, const usi_end
     while (*last)
         last = &(*last)->next;
     *last = reader;
-    publish_graph(bus);
+    usi_bus_publish_graph(bus);
     pthread_mutex_unlock(&bus->lock);
     *out_reader = reader;
     return US_OK;
 }
 
-static const usi_endpoint_more no_more = {USI_MEET_ALL, ""};
+static const usi_endpoint_more no_more = {.meeting = USI_MEET_ALL, .user_data = ""};
 
 us_status us_bus_add_writer(us_bus *bus, const us_topic_def *def, us_writer **out_writer, us_error *err) {
     return usi_bus_add_writer(bus, def, &no_more, out_writer, err);
@@ -434,7 +436,7 @@ void us_writer_remove(us_writer *writer) {
     while (*at && *at != writer)
         at = &(*at)->next;
     if (*at) *at = writer->next;
-    publish_graph(bus);
+    usi_bus_publish_graph(bus);
     pthread_mutex_unlock(&bus->lock);
     release_writer(writer);
 }
@@ -447,7 +449,7 @@ void us_reader_remove(us_reader *reader) {
     while (*at && *at != reader)
         at = &(*at)->next;
     if (*at) *at = reader->next;
-    publish_graph(bus);
+    usi_bus_publish_graph(bus);
     pthread_mutex_unlock(&bus->lock);
     release_reader(reader);
 }
@@ -457,6 +459,7 @@ void us_reader_remove(us_reader *reader) {
 // Whether the bytes are a message of the type: a walk over them without keeping anything.
 bool usi_is_message(const us_message_type *type, const void *bytes, size_t length) {
     usi_cdr cdr;
+    if (type->is_opaque) return length >= 4;  // the header
     if (usi_cdr_open(&cdr, type, bytes, length, NULL)) return false;
     return usi_cdr_skip_message(&cdr, type) && usi_cdr_end(&cdr);
 }
@@ -481,10 +484,13 @@ void usi_bus_release(const us_bus *bus, void *held) {
 }
 
 us_status usi_writer_pass(us_writer *writer, const us_bus *from, void *held, const us_sample *sample) {
-    if (!held || from->vendor != writer->bus->vendor)
-        return us_writer_write(writer, sample->bytes, sample->length, sample->source_time);
-    if (!usi_is_message(writer->type, sample->bytes, sample->length)) return US_ERR_SYNTAX;
-    return writer->bus->vendor->write_held(writer->endpoint, held, sample->source_time);
+    const usi_vendor *vendor = writer->bus->vendor;
+    const bool is_data = sample->kind == US_SAMPLE_DATA;
+    if (is_data && !usi_is_message(writer->type, sample->bytes, sample->length)) return US_ERR_SYNTAX;
+    if (is_data && held && from->vendor == vendor)
+        return vendor->write_held(writer->endpoint, held, sample->source_time);
+    int64_t sequence = 0;
+    return vendor->write_sample(writer->endpoint, sample, &sequence);
 }
 
 int32_t us_writer_n_match(us_writer *writer) {
@@ -506,12 +512,18 @@ static bool look(us_bus *bus) {
     bool has = false;
     pthread_mutex_lock(&bus->lock);
     for (us_reader *r = bus->readers; r && !has; r = r->next) {
-        if (r->has_callback || !atomic_exchange(&r->has_arrival, false)) continue;
+        if (r->has_callback || atomic_load(&r->is_attended) || !atomic_exchange(&r->has_arrival, false))
+            continue;
         has = bus->vendor->has_sample(r->endpoint);
         if (has) atomic_store(&r->has_arrival, true);
     }
     pthread_mutex_unlock(&bus->lock);
     return has;
+}
+
+static bool look_at_twin(us_bus *bus) {
+    us_bus *twin = atomic_load(&bus->twin);
+    return twin && look(twin);
 }
 
 bool us_bus_wait(us_bus *bus, double timeout) {
@@ -526,7 +538,7 @@ bool us_bus_wait(us_bus *bus, double timeout) {
         pthread_mutex_lock(&bus->wait_lock);
         uint64_t seen = bus->n_arrival;
         pthread_mutex_unlock(&bus->wait_lock);
-        if (look(bus)) return true;
+        if (look(bus) || look_at_twin(bus)) return true;
         // Whatever came since `seen` was read ends the sleep at once.
         int failed = 0;
         pthread_mutex_lock(&bus->wait_lock);
@@ -575,6 +587,19 @@ static void find_own_node(us_bus *bus, us_endpoint *e) {
     pthread_mutex_unlock(&bus->lock);
 }
 
+// Of this bus or its twin.
+static bool is_own(us_bus *bus, const uint8_t participant[USI_ID_LENGTH]) {
+    const us_bus *twin = atomic_load(&bus->twin);
+    return !memcmp(participant, bus->id, USI_ID_LENGTH) ||
+           (twin && !memcmp(participant, twin->id, USI_ID_LENGTH));
+}
+
+// The last byte of an id says what it is of: a writer or a reader, with keys or without.
+static bool has_keyed_id(const us_endpoint *e) {
+    enum { KEYED_WRITER = 2, KEYED_READER = 7, KIND = 0x3f };
+    return (e->id[USI_ID_LENGTH - 1] & KIND) == (e->is_writer ? KEYED_WRITER : KEYED_READER);
+}
+
 us_status us_bus_list(us_bus *bus, us_endpoint *out, int32_t cap, int32_t *out_n) {
     if (!bus || !out_n || cap < 0 || (cap && !out)) return US_ERR_ARG;
     listing list = {.bus = bus};
@@ -584,7 +609,8 @@ us_status us_bus_list(us_bus *bus, us_endpoint *out, int32_t cap, int32_t *out_n
         if (list.n) qsort(list.endpoints, (size_t)list.n, sizeof *list.endpoints, compare_endpoints);
         for (int32_t i = 0; i < list.n && i < cap; i++) {
             out[i] = list.endpoints[i];
-            out[i].is_own = !memcmp(out[i].participant, bus->id, USI_ID_LENGTH);
+            out[i].is_own = is_own(bus, out[i].participant);
+            out[i].is_keyed = has_keyed_id(&out[i]);
             if (out[i].is_own) {
                 find_own_node(bus, &out[i]);
             } else {
@@ -614,11 +640,11 @@ static void collect_participant(void *context, const usi_vendor_peer *peer) {
     us_bus *bus = list->bus;
     us_participant p = {0};
     memcpy(p.id, peer->id, USI_ID_LENGTH);
-    p.is_own = !memcmp(p.id, bus->id, USI_ID_LENGTH);
+    p.is_own = is_own(bus, p.id);
     snprintf(p.host, sizeof p.host, "%s", peer->host);
     usi_user_data_get(peer->user_data, peer->n_user_data, "enclave", p.enclave, sizeof p.enclave);
     name_vendor(&p);
-    if (p.is_own) {
+    if (!memcmp(p.id, bus->id, USI_ID_LENGTH)) {
         pthread_mutex_lock(&bus->lock);
         p.n_node = bus->n_node;
         pthread_mutex_unlock(&bus->lock);

@@ -1,9 +1,12 @@
 // Internals of a bus: its participant, writers and readers, and the ROS graph.
 //
-// Three locks, never held together but in this order: `lock` (what this bus has: nodes, writers, readers),
-// `graph.lock` (what others said of themselves), `wait_lock` (who sleeps until a sample comes). Callbacks of
-// the vendor take the last two only, so they never wait for a thread that waits for the vendor. Writing takes
-// none.
+// Four locks, never held together but in this order: `attend_lock` (services that the attendant works on, and
+// the twin), `lock` (what this bus has: nodes, writers, readers), `graph.lock` (what others said of
+// themselves), `wait_lock` (who sleeps until a sample comes). Callbacks of the vendor take the last two only,
+// so they never wait for a thread that waits for the vendor. Writing takes none.
+//
+// A bus with services may have a twin: a bus of the other vendor on the same domain, without nodes, which is
+// opened when the first program is heard whose requests the own vendor cannot carry (bus/request.c).
 #ifndef USI_BUS_BUS_H
 #define USI_BUS_BUS_H
 
@@ -61,9 +64,19 @@ struct us_reader {
     usi_vendor_endpoint *endpoint;
     int32_t node;
     bool has_callback;
+    _Atomic bool is_attended;  // its samples are taken by the attendant
     _Atomic bool has_arrival;  // a sample arrived since the last us_bus_wait
     uint8_t id[USI_ID_LENGTH];
 };
+
+// What another bus of the same network is opened by.
+typedef struct usi_bus_copy {
+    us_bus_def def;  // its texts stand in `text`
+    size_t n_text;
+    char *text;
+} usi_bus_copy;
+
+enum { USI_HEARD = 256 };
 
 struct us_bus {
     us_allocator allocator;
@@ -72,6 +85,7 @@ struct us_bus {
     uint8_t id[USI_ID_LENGTH];
     int32_t domain;
     bool hide_from_graph;
+    usi_bus_copy copy;
 
     pthread_mutex_t lock;
     int32_t n_node, cap_node;
@@ -80,6 +94,7 @@ struct us_bus {
     us_writer *writers;  // in the order of their making
     us_reader *readers;
     usi_vendor_endpoint *graph_writer, *graph_reader;
+    int32_t n_pause;       // of those who make endpoints and announce them together
     unsigned int layouts;  // in which nodes are announced: USI_LAYOUT_...
     void *graph_bytes;     // the last message that went out is made in here
     size_t cap_graph_bytes;
@@ -90,11 +105,48 @@ struct us_bus {
     pthread_cond_t wait_cond;
     uint64_t n_arrival;  // samples that came for readers without callback
 
-    // Who announces the nodes again when somebody is heard who reads another layout. Of the same lock.
-    bool has_announcer, is_closing;
+    // The attendant (attendant.c), who does what callbacks of the vendor must not. Of wait_lock.
+    bool has_attendant, is_closing;
     unsigned int heard_layouts;
-    pthread_t announcer;
+    uint64_t n_call;    // samples that came for services with a handler
+    bool has_stranger;  // a program asks a service in the other dialect: `is_wanted` of that
+    uint64_t
+        heard[USI_HEARD];  // hashes of topics on which others of the other vendor ask; the oldest makes room
+    uint32_t n_heard;
+    us_service *services;
+    pthread_cond_t attend_cond;
+    pthread_t attendant;
+    _Atomic int32_t n_owed;  // replies that wait for a reader
+
+    pthread_mutex_t attend_lock;
+    us_bus *_Atomic twin;  // NULL: none yet. It stays until the bus is closed
+    us_bus *outer;         // of a twin: whose it is
+    bool is_watching;
 };
+
+// ---- the attendant (attendant.c) ----
+// Its thread; and the watch for others' requests, once there are services. Of attend_lock.
+us_status usi_attend(us_bus *bus);
+us_status usi_attend_watch(us_bus *bus);
+void usi_attend_end(us_bus *bus);
+void usi_attend_wake(us_bus *bus);
+// The twin, opened if need be. Of attend_lock. US_ERR_IO where the other vendor is not installed.
+us_status usi_bus_twin(us_bus *bus, us_bus **out_twin, us_error *err);
+us_status usi_bus_copy_make(const us_bus_def *def, usi_bus_copy *out);
+void usi_bus_copy_release(usi_bus_copy *copy);
+// request.c, called by the attendant under attend_lock: requests to services with a handler, replies that
+// are owed (whether any is left), and the pair of the other dialect for those that strangers ask.
+void usi_services_serve(us_bus *bus);
+bool usi_services_pay(us_bus *bus);
+void usi_services_meet_strangers(us_bus *bus);
+// And in a callback: somebody of the other vendor asks on a topic. Of wait_lock; whether a service is meant.
+bool usi_services_note_stranger(us_bus *bus, uint64_t topic);
+
+// Publishes the nodes and endpoints on ros_discovery_info. Of lock.
+void usi_bus_publish_graph(us_bus *bus);
+// While many endpoints are made: announced once, at the end.
+void usi_bus_pause_graph(us_bus *bus);
+void usi_bus_resume_graph(us_bus *bus);
 
 // Passing a sample on without a copy. In the callback of a reader of `bus`: holds the sample beyond it. NULL
 // where the vendor cannot: copy it then.

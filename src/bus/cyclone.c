@@ -27,6 +27,7 @@
 #include "base/memory.h"
 #include "bus/bus.h"
 #include "understudy/keys.h"
+#include <dds/ddsc/dds_rhc.h>
 
 enum {
     MAX_CONFIG = 16384,
@@ -34,6 +35,7 @@ enum {
     INNER_DOMAIN = 1000,  // numbers of further domains of this process; the network's end at 232
     MAX_INNER_DOMAIN = 1256,
     MAX_KEYED_DOMAIN = 230,  // of those that keys can be meant for
+    MAX_MATCH = 256,         // endpoints whose vendor is looked at
 };
 // A write that has to wait longer than this gives up.
 #define MAX_BLOCKING DDS_MSECS(1)
@@ -248,6 +250,7 @@ failed:
 }
 
 static void cyclone_close(usi_vendor_participant *p) {
+    if (p->watcher > 0) dds_set_listener(p->watcher, NULL);  // returns when no callback is under way
     dds_delete(p->participant);
     dds_delete(p->domain);
     us_allocator allocator = p->allocator;
@@ -265,7 +268,18 @@ static void cyclone_get_id(const usi_vendor_participant *p, uint8_t out_id[16]) 
 // unnamed partition alone.
 static void set_meeting(dds_qos_t *qos, usi_meeting meeting, bool is_secured) {
     const char *partitions[] = {"*", USI_REQUEST_PARTITION};
-    if (meeting == USI_MEET_CYCLONE && !is_secured) dds_qset_partition(qos, 2, partitions);
+    if (meeting == USI_MEET_OWN && !is_secured) dds_qset_partition(qos, 2, partitions);
+}
+
+static void set_times(dds_qos_t *qos, const us_qos *from, bool is_writer) {
+    static const dds_liveliness_kind_t kinds[] = {[US_LIVE_AUTOMATIC] = DDS_LIVELINESS_AUTOMATIC,
+                                                  [US_LIVE_BY_PARTICIPANT] =
+                                                      DDS_LIVELINESS_MANUAL_BY_PARTICIPANT,
+                                                  [US_LIVE_BY_TOPIC] = DDS_LIVELINESS_MANUAL_BY_TOPIC};
+    if (from->deadline > 0) dds_qset_deadline(qos, from->deadline);
+    if (from->lifespan > 0 && is_writer) dds_qset_lifespan(qos, from->lifespan);
+    if (from->lease > 0 || from->liveliness != US_LIVE_AUTOMATIC)
+        dds_qset_liveliness(qos, kinds[from->liveliness], from->lease > 0 ? from->lease : DDS_INFINITY);
 }
 
 static dds_qos_t *make_qos(const usi_vendor_endpoint_def *def, bool is_writer, bool is_secured) {
@@ -277,8 +291,11 @@ static dds_qos_t *make_qos(const usi_vendor_endpoint_def *def, bool is_writer, b
     dds_qset_durability(qos, def->qos.is_transient_local ? DDS_DURABILITY_TRANSIENT_LOCAL
                                                          : DDS_DURABILITY_VOLATILE);
     dds_qset_history(qos, history, depth);
-    dds_qset_data_representation(qos, 1,
-                                 (const dds_data_representation_id_t[]){DDS_DATA_REPRESENTATION_XCDR1});
+    // A reader of the second version reads the first too.
+    const dds_data_representation_id_t versions[] = {DDS_DATA_REPRESENTATION_XCDR2,
+                                                     DDS_DATA_REPRESENTATION_XCDR1};
+    dds_qset_data_representation(qos, def->is_xcdr2 && !is_writer ? 2 : 1, versions + !def->is_xcdr2);
+    set_times(qos, &def->qos, is_writer);
     dds_qset_ignorelocal(qos, DDS_IGNORELOCAL_NONE);
     if (def->qos.is_exclusive) dds_qset_ownership(qos, DDS_OWNERSHIP_EXCLUSIVE);
     if (def->qos.is_exclusive && is_writer) dds_qset_ownership_strength(qos, def->qos.strength);
@@ -359,6 +376,7 @@ static us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoi
         .owner = p,
         .is_writer = is_writer,
         .is_reliable = def->qos.is_reliable,
+        .meets_own = def->meeting == USI_MEET_OWN && !p->is_secured,
         .on_sample = def->on_sample,
         .on_data = def->on_data,
         .context = def->context,
@@ -385,6 +403,11 @@ static us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoi
     dds_qos_t *qos = make_qos(def, is_writer, p->is_secured);
     if (is_writer) {
         e->entity = dds_create_writer(p->participant, e->topic, qos, NULL);
+    } else if (def->has_ends && def->on_sample) {
+        struct dds_rhc *passage = usi_cyclone_passage(e);
+        e->entity = passage ? dds_create_reader_rhc(p->participant, e->topic, qos, NULL, passage)
+                            : DDS_RETCODE_OUT_OF_RESOURCES;
+        if (e->entity < 0 && passage) dds_rhc_free(passage);
     } else {
         // The listener goes in with the reader, so that no sample comes before it.
         dds_listener_t *listener = dds_create_listener(e);
@@ -437,9 +460,29 @@ static dds_duration_t linger(const usi_vendor_participant *p) {
     return left < 0 ? 0 : left < LINGER ? left : LINGER;
 }
 
+// Endpoints of Fast DDS that Cyclone takes for matched by the pattern of the partition, and that do not.
+static int32_t n_stranger(const usi_vendor_endpoint *e) {
+    dds_instance_handle_t handles[MAX_MATCH];
+    dds_return_t n = e->is_writer ? dds_get_matched_subscriptions(e->entity, handles, MAX_MATCH)
+                                  : dds_get_matched_publications(e->entity, handles, MAX_MATCH);
+    int32_t n_found = 0;
+    for (dds_return_t i = 0; i < n && i < MAX_MATCH; i++) {
+        dds_builtintopic_endpoint_t *data = e->is_writer
+                                                ? dds_get_matched_subscription_data(e->entity, handles[i])
+                                                : dds_get_matched_publication_data(e->entity, handles[i]);
+        if (!data) continue;
+        n_found += data->key.v[0] == 0x01 && data->key.v[1] == 0x0f;
+        dds_builtintopic_free_endpoint(data);
+    }
+    return n_found;
+}
+
 static void cyclone_remove(usi_vendor_endpoint *e) {
     if (!e->is_writer) {
         dds_set_listener(e->entity, NULL);  // returns when no callback is under way
+    } else if (e->meets_own && n_stranger(e) > 0) {
+        // They do not acknowledge.
+        dds_wait_for_acks(e->entity, DDS_MSECS(20));
     } else if (e->is_reliable && !atomic_load(&e->owner->has_stalled_reader)) {
         // What was written last may still be under way. The first reader that does not answer ends the
         // waiting for all.
@@ -454,9 +497,10 @@ static void cyclone_remove(usi_vendor_endpoint *e) {
 
 // ---- samples ----
 
-static us_status forward(usi_vendor_endpoint *writer, struct ddsi_serdata *data, int64_t source_time) {
+static us_status forward(usi_vendor_endpoint *writer, struct ddsi_serdata *data, uint32_t status,
+                         int64_t source_time) {
     if (!data) return US_ERR_MEMORY;
-    data->statusinfo = 0;
+    data->statusinfo = status;
     data->timestamp.v = source_time ? source_time : dds_time();
     dds_return_t code = dds_forwardcdr(writer->entity, data);  // takes the sample, whatever it answers
     if (code == DDS_RETCODE_OK) return US_OK;
@@ -465,7 +509,18 @@ static us_status forward(usi_vendor_endpoint *writer, struct ddsi_serdata *data,
 
 static us_status cyclone_write(usi_vendor_endpoint *writer, const void *bytes, size_t length,
                                int64_t source_time) {
-    return forward(writer, usi_cyclone_sample(writer->type, bytes, length), source_time);
+    return forward(writer, usi_cyclone_sample(writer->type, bytes, length), 0, source_time);
+}
+
+static us_status cyclone_write_sample(usi_vendor_endpoint *writer, const us_sample *sample,
+                                      int64_t *out_sequence) {
+    *out_sequence = 0;
+    if (sample->kind == US_SAMPLE_DATA)
+        return cyclone_write(writer, sample->bytes, sample->length, sample->source_time);
+    // Without a key there is nothing to end.
+    if (sample->length == 0 && !sample->has_key_hash) return US_ERR_SYNTAX;
+    return forward(writer, usi_cyclone_end(writer->type, sample), (uint32_t)sample->kind,
+                   sample->source_time);
 }
 
 static void *cyclone_hold(const us_sample *sample) { return usi_cyclone_hold(sample->bytes); }
@@ -473,7 +528,7 @@ static void *cyclone_hold(const us_sample *sample) { return usi_cyclone_hold(sam
 static void cyclone_release(void *held) { ddsi_serdata_unref(held); }
 
 static us_status cyclone_write_held(usi_vendor_endpoint *writer, void *held, int64_t source_time) {
-    return forward(writer, usi_cyclone_share(writer->type, held), source_time);
+    return forward(writer, usi_cyclone_share(writer->type, held), 0, source_time);
 }
 
 // Makes the next sample wait in *reader, which is locked. False when there is none.
@@ -522,6 +577,7 @@ static bool cyclone_has_sample(usi_vendor_endpoint *reader) {
 static int32_t cyclone_n_match(usi_vendor_endpoint *e) {
     dds_return_t n = e->is_writer ? dds_get_matched_subscriptions(e->entity, NULL, 0)
                                   : dds_get_matched_publications(e->entity, NULL, 0);
+    if (n > 0 && e->meets_own) n -= n_stranger(e);
     return n > 0 ? n : 0;
 }
 
@@ -544,9 +600,11 @@ const usi_vendor *usi_cyclone_vendor(void) {
         .hold = cyclone_hold,
         .release = cyclone_release,
         .write_held = cyclone_write_held,
+        .write_sample = cyclone_write_sample,
         .n_match = cyclone_n_match,
         .list = usi_cyclone_list,
         .list_participants = usi_cyclone_list_participants,
+        .watch_writers = usi_cyclone_watch_writers,
     };
     return &vendor;
 }

@@ -23,6 +23,10 @@ struct ddsi_sertype *usi_cyclone_type(const usi_vendor_endpoint_def *def);
 // A sample of that type with a copy of the bytes (filled up with zeros to a multiple of 4). NULL when there
 // is no memory.
 struct ddsi_serdata *usi_cyclone_sample(const struct ddsi_sertype *type, const void *bytes, size_t length);
+// The end of an instance: its key, or what the hash of the key tells of it.
+struct ddsi_serdata *usi_cyclone_end(const struct ddsi_sertype *type, const us_sample *sample);
+// Whether the hash alone of a key came, and its bytes were made of it.
+bool usi_cyclone_get_hash(const struct ddsi_serdata *data, uint8_t out_hash[16]);
 // A sample of that type with the bytes of another, which it holds. NULL when there is no memory.
 struct ddsi_serdata *usi_cyclone_share(const struct ddsi_sertype *type, struct ddsi_serdata *owner);
 // One more reference to the sample whose bytes usi_cyclone_view gave.
@@ -34,6 +38,9 @@ struct usi_vendor_participant {
     bool is_secured;
     dds_entity_t domain, participant;
     uint8_t id[16];
+    dds_entity_t watcher;  // reader of what discovery finds; 0: nobody asked for it
+    usi_visit_endpoint *on_writer;
+    void *writer_context;
     _Atomic bool has_stalled_reader;  // one that did not acknowledge in time
     _Atomic int64_t linger_until;     // ns, CLOCK_MONOTONIC; 0: no time was set
 };
@@ -49,7 +56,7 @@ struct usi_vendor_endpoint {
     us_allocator allocator;
     dds_entity_t entity, topic;
     usi_vendor_participant *owner;
-    bool is_writer, is_reliable;
+    bool is_writer, is_reliable, meets_own;
     uint8_t id[16];
     struct ddsi_sertype *type;  // held by the entity
 
@@ -64,10 +71,16 @@ struct usi_vendor_endpoint {
     uint32_t n_known;  // ever put in; the place is its remainder
 };
 
+// A history that keeps nothing: each sample goes to on_sample of the endpoint as it comes, ends of instances
+// too. NULL when there is no memory. The reader that is made with it owns it.
+struct dds_rhc *usi_cyclone_passage(usi_vendor_endpoint *reader);
+
 // Properties of a participant with the files of DDS Security in `keys`, and Cyclone's plug-ins for it.
 us_status usi_cyclone_secure(dds_qos_t *qos, const char *keys, us_error *err);
 
 us_status usi_cyclone_list(usi_vendor_participant *participant, usi_visit_endpoint *visit, void *context);
+us_status usi_cyclone_watch_writers(usi_vendor_participant *participant, usi_visit_endpoint *visit,
+                                    void *context);
 us_status usi_cyclone_list_participants(usi_vendor_participant *participant, usi_visit_peer *visit,
                                         void *context);
 

@@ -1,7 +1,9 @@
 // What Cyclone DDS knows of the network: its built-in topics, read afresh for each question.
 //
 // A reader of a built-in topic gets all that exists at the moment it is made. So a list is a snapshot,
-// nothing is kept between two of them, and a bus that is never asked pays nothing.
+// nothing is kept between two of them, and a bus that is never asked pays nothing. Who wants to be told of
+// writers that come has a reader that stays.
+#include <stdio.h>
 #include <string.h>
 
 #include "bus/cyclone.h"
@@ -9,10 +11,7 @@
 enum { MAX_READ = 64 };
 
 static void copy_text(char *to, size_t cap, const char *from) {
-    size_t n = from ? strlen(from) : 0;
-    if (n >= cap) n = cap - 1;
-    if (n) memcpy(to, from, n);
-    to[n] = 0;
+    snprintf(to, cap, "%s", from ? from : "");
 }
 
 // The hash of the type as the endpoint's user data has it.
@@ -49,19 +48,39 @@ static us_qos read_qos(const dds_qos_t *qos) {
     dds_ownership_kind_t ownership = DDS_OWNERSHIP_SHARED;
     out.is_exclusive = dds_qget_ownership(qos, &ownership) && ownership == DDS_OWNERSHIP_EXCLUSIVE;
     if (out.is_exclusive && !dds_qget_ownership_strength(qos, &out.strength)) out.strength = 0;
+    dds_liveliness_kind_t live = DDS_LIVELINESS_AUTOMATIC;
+    if (dds_qget_liveliness(qos, &live, &out.lease)) out.liveliness = (us_liveliness)live;
+    if (!dds_qget_deadline(qos, &out.deadline) || out.deadline == DDS_INFINITY) out.deadline = 0;
+    if (!dds_qget_lifespan(qos, &out.lifespan) || out.lifespan == DDS_INFINITY) out.lifespan = 0;
+    if (out.lease == DDS_INFINITY) out.lease = 0;
     return out;
 }
 
 // Plain CDR is also the representation of an endpoint that announces none.
-static bool speaks_xcdr1(const dds_qos_t *qos) {
+static bool speaks(const dds_qos_t *qos, dds_data_representation_id_t version) {
     uint32_t n = 0;
     dds_data_representation_id_t *values = NULL;
-    if (!dds_qget_data_representation(qos, &n, &values)) return true;
-    bool has_xcdr1 = n == 0;
+    bool has = version == DDS_DATA_REPRESENTATION_XCDR1;
+    if (!dds_qget_data_representation(qos, &n, &values)) return has;
+    if (n > 0) has = false;
     for (uint32_t i = 0; i < n; i++)
-        has_xcdr1 = has_xcdr1 || values[i] == DDS_DATA_REPRESENTATION_XCDR1;
+        has = has || values[i] == version;
     dds_free(values);
-    return has_xcdr1;
+    return has;
+}
+
+static void read_partitions(const dds_qos_t *qos, char *out, size_t cap) {
+    uint32_t n = 0;
+    char **names = NULL;
+    out[0] = 0;
+    if (!dds_qget_partition(qos, &n, &names)) return;
+    for (uint32_t i = 0; i < n; i++) {
+        const size_t at = strlen(out);
+        copy_text(out + at, cap - at, i > 0 ? "," : "");
+        copy_text(out + strlen(out), cap - strlen(out), names[i]);
+        dds_free(names[i]);
+    }
+    dds_free(names);
 }
 
 static void visit_endpoint(const dds_builtintopic_endpoint_t *from, bool is_writer, usi_visit_endpoint *visit,
@@ -75,7 +94,9 @@ static void visit_endpoint(const dds_builtintopic_endpoint_t *from, bool is_writ
     copy_text(to.type, sizeof to.type, from->type_name);
     read_hash(from->qos, to.hash, sizeof to.hash);
     to.qos = read_qos(from->qos);
-    to.is_xcdr1 = speaks_xcdr1(from->qos);
+    read_partitions(from->qos, to.partitions, sizeof to.partitions);
+    to.is_xcdr1 = speaks(from->qos, DDS_DATA_REPRESENTATION_XCDR1);
+    to.is_xcdr2 = speaks(from->qos, DDS_DATA_REPRESENTATION_XCDR2);
     visit(context, &to);
 }
 
@@ -104,9 +125,8 @@ typedef struct question {
     void *context;
 } question;
 
-static us_status ask(usi_vendor_participant *p, const question *q) {
-    dds_entity_t reader = dds_create_reader(p->participant, q->topic, NULL, NULL);
-    if (reader < 0) return US_ERR_IO;
+// What waits in a reader of a built-in topic.
+static void take_all(dds_entity_t reader, const question *q) {
     void *samples[MAX_READ] = {NULL};
     dds_sample_info_t info[MAX_READ];
     for (;;) {
@@ -122,7 +142,33 @@ static us_status ask(usi_vendor_participant *p, const question *q) {
         }
         dds_return_loan(reader, samples, n);
     }
+}
+
+static us_status ask(usi_vendor_participant *p, const question *q) {
+    dds_entity_t reader = dds_create_reader(p->participant, q->topic, NULL, NULL);
+    if (reader < 0) return US_ERR_IO;
+    take_all(reader, q);
     dds_delete(reader);
+    return US_OK;
+}
+
+static void on_writers(dds_entity_t reader, void *context) {
+    usi_vendor_participant *p = context;
+    take_all(reader,
+             &(question){.is_writer = true, .visit_endpoint = p->on_writer, .context = p->writer_context});
+}
+
+us_status usi_cyclone_watch_writers(usi_vendor_participant *p, usi_visit_endpoint *visit, void *context) {
+    p->on_writer = visit;
+    p->writer_context = context;
+    dds_listener_t *listener = dds_create_listener(p);
+    dds_lset_data_available(listener, on_writers);
+    const dds_entity_t reader =
+        dds_create_reader(p->participant, DDS_BUILTIN_TOPIC_DCPSPUBLICATION, NULL, listener);
+    dds_delete_listener(listener);
+    if (reader < 0) return US_ERR_IO;
+    p->watcher = reader;
+    on_writers(reader, p);  // those that are known already
     return US_OK;
 }
 

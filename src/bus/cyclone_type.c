@@ -36,6 +36,7 @@ typedef struct sample {
     const unsigned char *bytes;
     unsigned char *key;  // with a header; NULL: the type has none
     size_t n_key;
+    bool is_of_hash;  // the bytes of a key that were made of its hash
     _Alignas(8) unsigned char own[];
 } sample;
 
@@ -44,6 +45,7 @@ typedef struct byte_type {
     usi_key_function *key;  // NULL: it has none
     const us_message_type *key_type;
     size_t key_bound;
+    bool is_keyed;  // of which the keys are not known
 } byte_type;
 
 static const struct ddsi_sertype_ops type_ops;
@@ -64,18 +66,33 @@ static sample *make(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind
     s->bytes = s->own;
     s->key = NULL;
     s->n_key = 0;
+    s->is_of_hash = false;
     memset(s->own + length, 0, padded - length);
     return s;
 }
 
 enum { HEADER = 4 };
 
+// Of a type whose keys nobody knows, data are one instance, and each key that ends is one by itself: so what
+// ends takes nothing of the history with it.
+static struct ddsi_serdata *with_own_key(sample *s) {
+    s->key = malloc(s->length ? s->length : 1);
+    if (!s->key) {
+        ddsi_serdata_unref(&s->head);
+        return NULL;
+    }
+    s->n_key = s->length;
+    memcpy(s->key, s->bytes, s->length);
+    s->head.hash ^= (uint32_t)us_hash_bytes(0, s->key, s->n_key);
+    return &s->head;
+}
+
 // The sample with its key, once its bytes are there; without memory, or where they are not of the type, there
 // is none.
 static struct ddsi_serdata *with_key(sample *s) {
     const byte_type *type = (const byte_type *)s->head.type;
     const bool is_key = s->head.kind == SDK_KEY;
-    if (!type->key) return &s->head;
+    if (!type->key) return type->is_keyed && is_key ? with_own_key(s) : &s->head;
     const size_t n = type->key(type->key_type, s->bytes, s->length, is_key, true, NULL, 0);
     if (n <= UINT32_MAX) s->key = calloc(1, HEADER + n);
     if (!s->key) {
@@ -94,6 +111,33 @@ struct ddsi_serdata *usi_cyclone_sample(const struct ddsi_sertype *type, const v
     if (!s) return NULL;
     memcpy(s->own, bytes, length);
     return with_key(s);
+}
+
+// A key of at most 16 bytes is its own hash, in big-endian CDR.
+static sample *make_of_hash(const struct ddsi_sertype *type, const uint8_t hash[16]) {
+    sample *s = make(type, SDK_KEY, HEADER + 16);
+    if (!s) return NULL;
+    memset(s->own, 0, HEADER);
+    memcpy(s->own + HEADER, hash, 16);
+    s->is_of_hash = true;
+    return s;
+}
+
+struct ddsi_serdata *usi_cyclone_end(const struct ddsi_sertype *type, const us_sample *sample_) {
+    sample *s = NULL;
+    if (sample_->length >= HEADER) {
+        s = make(type, SDK_KEY, sample_->length);
+        if (s) memcpy(s->own, sample_->bytes, sample_->length);
+    } else if (sample_->has_key_hash) {
+        s = make_of_hash(type, sample_->key_hash);
+    }
+    return s ? with_key(s) : NULL;
+}
+
+bool usi_cyclone_get_hash(const struct ddsi_serdata *data, uint8_t out_hash[16]) {
+    const sample *s = as_sample(data);
+    if (s->is_of_hash) memcpy(out_hash, s->own + HEADER, 16);
+    return s->is_of_hash;
 }
 
 struct ddsi_serdata *usi_cyclone_share(const struct ddsi_sertype *type, struct ddsi_serdata *owner) {
@@ -165,11 +209,12 @@ static struct ddsi_serdata *sample_from_ser_iov(const struct ddsi_sertype *type,
 
 static struct ddsi_serdata *sample_from_keyhash(const struct ddsi_sertype *type,
                                                 const struct ddsi_keyhash *hash) {
-    (void)hash;
-    // A hash tells no key.
-    if (((const byte_type *)type)->key) return NULL;
-    sample *s = make(type, SDK_KEY, 0);
-    return s ? &s->head : NULL;
+    const byte_type *t = (const byte_type *)type;
+    // The hash of a longer key tells nothing of it.
+    if (t->key && t->key_bound > sizeof hash->value) return NULL;
+    const bool has_key = t->key || t->is_keyed;
+    sample *s = has_key ? make_of_hash(type, hash->value) : make(type, SDK_KEY, 0);
+    return s ? with_key(s) : NULL;
 }
 
 // Cyclone makes samples of nothing when it disposes or unregisters: there is no key to keep.
@@ -284,7 +329,8 @@ static void type_free(struct ddsi_sertype *type) {
 // Cyclone has compared the names already.
 static bool type_equal(const struct ddsi_sertype *a, const struct ddsi_sertype *b) {
     const byte_type *x = (const byte_type *)a, *y = (const byte_type *)b;
-    return x->key == y->key && (!x->key || x->key_type == y->key_type);
+    return x->is_keyed == y->is_keyed && x->key == y->key && (!x->key || x->key_type == y->key_type) &&
+           a->allowed_data_representation == b->allowed_data_representation;
 }
 
 static uint32_t type_hash(const struct ddsi_sertype *type) {
@@ -330,7 +376,9 @@ struct ddsi_sertype *usi_cyclone_type(const usi_vendor_endpoint_def *def) {
     type->key = def->key;
     type->key_type = def->key_type;
     type->key_bound = def->key_bound;
-    ddsi_sertype_init(&type->head, def->type, &type_ops, &sample_ops, !def->key);
+    type->is_keyed = def->is_keyed;
+    ddsi_sertype_init(&type->head, def->type, &type_ops, &sample_ops, !def->key && !def->is_keyed);
     type->head.allowed_data_representation = DDS_DATA_REPRESENTATION_FLAG_XCDR1;
+    if (def->is_xcdr2) type->head.allowed_data_representation |= DDS_DATA_REPRESENTATION_FLAG_XCDR2;
     return &type->head;
 }

@@ -73,17 +73,37 @@ static void append_number(usi_motor_client *c, uint32_t number, usi_motor_reason
 
 // ---- Joining and leaving ----
 
+static bool read_stream(usi_motor_server *s, usi_motor_client *c);
+
+// How much a guest is worth when all slots are taken: it waits for the answer to its stop, it has said
+// nothing yet, it has said something else or has its answer.
+static int32_t worth(const usi_motor_client *c) { return c->n_unanswered > 0 ? 2 : c->in_end == 0 ? 1 : 0; }
+
+// A free slot, or that of the guest that is worth the least, the oldest of them.
 static int32_t find_slot(usi_motor_server *s, bool is_udp) {
     const int32_t n = s->n_slot / 2, first = is_udp ? n : 0;
     for (int32_t i = first; i < first + n; i++) {
         if (atomic_load(&s->clients[i].id) < 0) return i;
     }
-    int32_t oldest = first + s->def.max_client;
-    for (int32_t i = oldest + 1; i < first + n; i++) {
-        if (s->clients[i].joined < s->clients[oldest].joined) oldest = i;
+    int32_t found = first + s->def.max_client;
+    for (int32_t i = found + 1; i < first + n; i++) {
+        const usi_motor_client *a = &s->clients[i], *b = &s->clients[found];
+        if (worth(a) < worth(b) || (worth(a) == worth(b) && a->joined < b->joined)) found = i;
     }
-    usi_motor_leave(s, &s->clients[oldest]);
-    return oldest;
+    // What it has said meanwhile may be a stop.
+    s->clients[found].is_readable = true;
+    if (!is_udp) (void)read_stream(s, &s->clients[found]);
+    usi_motor_leave(s, &s->clients[found]);
+    return found;
+}
+
+// From now on it hears a level, first of all how things stand there.
+static void hear(usi_motor_server *s, usi_motor_client *c, usi_motor_level level) {
+    if (c->is_guest || c->levels >> level & 1) return;
+    c->levels |= 1U << level;
+    for (int32_t i = 0; i < s->n_state; i++) {
+        if (usi_report_level(s->states[i].kind) == level) c->is_dirty[i] = s->states[i].seen > 0;
+    }
 }
 
 usi_motor_client *usi_motor_join(usi_motor_server *s, bool is_udp) {
@@ -103,10 +123,12 @@ usi_motor_client *usi_motor_join(usi_motor_server *s, bool is_udp) {
     c->joined = c->heard = c->handed = s->now;
     c->blocked = c->losses_reported = 0;
     c->in_at = c->in_end = c->out_at = c->out_end = 0;
-    c->next_motor = 0;
+    c->next_state = 0;
+    c->levels = 0;
+    for (int32_t i = 0; i < s->n_state; i++)
+        c->is_dirty[i] = false;
     // A new client gets the state of every motor.
-    for (int32_t i = 0; i < s->def.n_motor; i++)
-        c->is_dirty[i] = s->motors[i].seen > 0 && !c->is_guest;
+    hear(s, c, USI_LEVEL_MOTOR);
     atomic_store(&c->n_lost, 0);
     atomic_store(&c->id, c->n_use << USI_MOTOR_SLOT_BITS | slot);
     if (c->is_guest) {
@@ -142,14 +164,14 @@ static void report_losses(usi_motor_server *s, usi_motor_client *c) {
     c->losses_reported = s->now;
 }
 
-// States that are not sent yet, each motor in its turn, as long as little waits.
+// States that are not sent yet, each in its turn, as long as little waits.
 static void add_states(usi_motor_server *s, usi_motor_client *c) {
-    for (int32_t k = 0; k < s->def.n_motor && waiting(c) < STATUS_ROOM; k++) {
-        int32_t i = c->next_motor;
-        c->next_motor = i + 1 < s->def.n_motor ? i + 1 : 0;
+    for (int32_t k = 0; k < s->n_state && waiting(c) < STATUS_ROOM; k++) {
+        int32_t i = c->next_state;
+        c->next_state = i + 1 < s->n_state ? i + 1 : 0;
         if (!c->is_dirty[i]) continue;
         char text[USI_MOTOR_REPLY];
-        append(c, text, usi_motor_format_status(s->motors[i].name, &s->motors[i].now, text, sizeof text));
+        append(c, text, usi_report_format(&s->states[i].now, text, sizeof text));
         c->is_dirty[i] = false;
         usi_motor_count(&s->n_status);
     }
@@ -201,20 +223,28 @@ bool usi_motor_flush(usi_motor_server *s, usi_motor_client *c) {
 
 // ---- Messages in ----
 
-static int32_t find_motor(const usi_motor_server *s, const char *name) {
-    for (int32_t i = 0; i < s->def.n_motor; i++) {
-        if (memcmp(s->motors[i].name, name, USI_MOTOR_NAME) == 0) return i;
+// The state of this kind and name, counted from the first of its kind; -1: there is none.
+static int32_t find_named(usi_motor_server *s, usi_report_kind kind, const char *name) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < s->n_state; i++) {
+        if (s->states[i].kind != kind) continue;
+        if (memcmp(s->states[i].name, name, USI_MOTOR_NAME) == 0) return n;
+        n++;
     }
     return -1;
 }
 
-// A name that no motor has makes a refusal of a command.
+// A name that nothing has makes a refusal of a command.
 static void resolve(usi_motor_server *s, usi_motor_event *e) {
-    if (e->kind != USI_MOTOR_COMMAND || e->command.kind == USI_MOTOR_STOP_ALL) return;
-    e->command.motor = find_motor(s, e->command.name);
+    if (e->kind != USI_MOTOR_COMMAND || e->command.name[0] == 0) return;
+    const usi_motor_level level = usi_motor_level_of(e->command.kind);
+    const usi_report_kind kind = level == USI_LEVEL_MOTOR  ? USI_REPORT_MOTOR
+                                 : level == USI_LEVEL_LINE ? USI_REPORT_LINE
+                                                           : USI_REPORT_IMU;
+    e->command.motor = find_named(s, kind, e->command.name);
     if (e->command.motor >= 0) return;
     e->kind = USI_MOTOR_REFUSED;
-    e->reason = USI_MOTOR_UNKNOWN;
+    e->reason = level == USI_LEVEL_MOTOR ? USI_MOTOR_UNKNOWN : USI_MOTOR_UNKNOWN_LINE;
 }
 
 // May another message be taken: is there a token, and room for its answer beside those that are due? A stop
@@ -228,8 +258,7 @@ static bool may_take(usi_motor_server *s, usi_motor_client *c, bool is_urgent) {
 }
 
 static bool is_stop(const usi_motor_event *e) {
-    return e->kind == USI_MOTOR_COMMAND &&
-           (e->command.kind == USI_MOTOR_STOP || e->command.kind == USI_MOTOR_STOP_ALL);
+    return e->kind == USI_MOTOR_COMMAND && usi_motor_is_stop(e->command.kind);
 }
 
 static void take(usi_motor_server *s, usi_motor_client *c, usi_motor_event *e) {
@@ -244,6 +273,7 @@ static void take(usi_motor_server *s, usi_motor_client *c, usi_motor_event *e) {
         append_refusal(c, e->text, e->length, e->reason);
         return;
     }
+    hear(s, c, usi_motor_level_of(e->command.kind));
     usi_motor_count(&s->n_command);
     c->n_unanswered++;
     c->handed = s->now;

@@ -17,7 +17,7 @@ enum {
     USI_MOTOR_N_CELL = 1024,  // answers under way from other threads; a power of two
     USI_MOTOR_SLOT_BITS = 12,  // of a client's number: its slot. The rest counts how often the slot was used
     USI_MOTOR_MS = 1000000,    // ns
-    USI_MOTOR_N_GUEST = 32,    // slots of each kind beyond the clients'
+    USI_MOTOR_N_GUEST = 128,   // slots of each kind beyond the clients': who floods has to fill them all
 };
 
 // Data of an epoll event: a client's slot, or one of these.
@@ -53,19 +53,21 @@ typedef struct usi_motor_client {
     int64_t losses_reported;  // ns: last report of dropped messages
     char *in, *out;
     size_t in_at, in_end, out_at, out_end;
-    bool *is_dirty;  // n_motor: the last state is not sent yet
-    int32_t next_motor;
+    uint32_t levels;  // bit i: it hears the states of level i
+    bool *is_dirty;   // n_state: the last state is not sent yet
+    int32_t next_state;
 } usi_motor_client;
 
-// One motor's state on its way from another thread, and here.
+// One state on its way from another thread, and here.
 typedef struct usi_motor_slot {
+    usi_report_kind kind;
     char name[USI_MOTOR_NAME + 1];
     _Atomic uint32_t sequence;  // odd: being written; 0: never
-    _Atomic int64_t acceleration, velocity, position;
-    usi_motor_status last;  // by the caller of _status, who alone uses it
+    _Atomic int64_t value[USI_MOTOR_VALUES];
+    usi_motor_report last;  // by the caller of _report, who alone uses it
     bool has_last;
     uint32_t seen;         // sequence of `now`
-    usi_motor_status now;  // the last one read
+    usi_motor_report now;  // the last one read
     int64_t next;          // ns: not before this may the next be read
 } usi_motor_slot;
 
@@ -86,7 +88,8 @@ struct usi_motor_server {
     bool is_started;
     int32_t n_slot;  // the first half for TCP, the second for UDP; in each max_client, then guests
     usi_motor_client *clients;
-    usi_motor_slot *motors;
+    int32_t n_state;  // motors, then the other reports
+    usi_motor_slot *states;
     usi_motor_cell *cells;
 
     // For all threads.
@@ -119,6 +122,11 @@ static inline usi_motor_client *usi_motor_find_client(usi_motor_server *s, int32
     int32_t slot = id & ((1 << USI_MOTOR_SLOT_BITS) - 1);
     if (id < 0 || slot >= s->n_slot) return NULL;
     return atomic_load(&s->clients[slot].id) == id ? &s->clients[slot] : NULL;
+}
+
+// Whether the client hears a state: those of a level, from its first command of that level on.
+static inline bool usi_motor_hears(const usi_motor_client *c, const usi_motor_slot *m) {
+    return c->levels >> usi_report_level(m->kind) & 1;
 }
 
 // epoll_ctl

@@ -12,7 +12,7 @@
 //     empty or full in this cycle (D. Vyukov's bounded queue): a producer takes a cell by one
 //     compare-and-swap. A state is three numbers behind a sequence number that is odd while they are written
 //     (a seqlock); the thread reads them again when it changed meanwhile.
-//   A slow client loses its own oldest MSTA. States are not queued: each client has a flag per motor, "the
+//   A slow client loses its own oldest states. They are not queued: each client has a flag per state, "the
 //   last
 //     state is not sent yet". The message is encoded when there is room for it, with the newest state.
 //   No MACK is lost. Before a command is read there must be room for its answer, counting those that are
@@ -61,12 +61,7 @@ static void wake(usi_motor_server *s) {
     }
 }
 
-static us_status answer(usi_motor_server *s, int32_t id, const char *text, size_t length,
-                        usi_motor_reason reason) {
-    if (!s || (!text && length > 0)) return US_ERR_ARG;
-    char reply[USI_MOTOR_REPLY];
-    size_t n = reason ? usi_motor_format_refusal(text, length, reason, reply, sizeof reply)
-                      : usi_motor_format_ack(text, length, reply, sizeof reply);
+static us_status answer(usi_motor_server *s, int32_t id, const char *reply, size_t n) {
     uint64_t sequence = atomic_load(&s->tail);
     for (;;) {
         usi_motor_cell *c = &s->cells[sequence % USI_MOTOR_N_CELL];
@@ -91,35 +86,53 @@ static us_status answer(usi_motor_server *s, int32_t id, const char *text, size_
 }
 
 us_status usi_motor_server_ack(usi_motor_server *server, int32_t client, const char *text, size_t length) {
-    return answer(server, client, text, length, USI_MOTOR_GOOD);
+    return usi_motor_server_tell(server, client, text, length, "", 0);
+}
+
+us_status usi_motor_server_tell(usi_motor_server *server, int32_t client, const char *text, size_t length,
+                                const char *message, size_t message_length) {
+    char reply[USI_MOTOR_REPLY];
+    if (!server || (!text && length > 0)) return US_ERR_ARG;
+    size_t n = usi_motor_format_ack(text, length, reply, sizeof reply);
+    if (message_length > sizeof reply - n) return US_ERR_LIMIT;
+    memcpy(reply + n, message, message_length);
+    return answer(server, client, reply, n + message_length);
 }
 
 us_status usi_motor_server_refuse(usi_motor_server *server, int32_t client, const char *text, size_t length,
                                   usi_motor_reason reason) {
+    char reply[USI_MOTOR_REPLY];
     if (reason == USI_MOTOR_GOOD || (unsigned)reason >= (unsigned)USI_MOTOR_REASON_COUNT) return US_ERR_ARG;
-    return answer(server, client, text, length, reason);
+    if (!server || (!text && length > 0)) return US_ERR_ARG;
+    return answer(server, client, reply, usi_motor_format_refusal(text, length, reason, reply, sizeof reply));
 }
 
-us_status usi_motor_server_status(usi_motor_server *server, int32_t motor, double acceleration,
-                                  double velocity, double position) {
-    if (!server || motor < 0 || motor >= server->def.n_motor) return US_ERR_ARG;
-    usi_motor_status now;
-    if (!usi_motor_status_round(acceleration, velocity, position, &now)) return US_ERR_VALUE;
-    usi_motor_slot *m = &server->motors[motor];
-    const usi_motor_status *last = &m->last;
-    if (m->has_last && last->acceleration == now.acceleration && last->velocity == now.velocity &&
-        last->position == now.position)
-        return US_OK;
+static us_status report(usi_motor_server *s, usi_motor_slot *m, const double *values) {
+    usi_motor_report now;
+    if (!usi_report_round(m->kind, m->name, values, &now)) return US_ERR_VALUE;
+    const int32_t n = usi_report_n_value(m->kind);
+    if (m->has_last && memcmp(m->last.value, now.value, (size_t)n * sizeof *now.value) == 0) return US_OK;
     m->last = now;
     m->has_last = true;
     uint32_t sequence = atomic_load(&m->sequence);
     atomic_store(&m->sequence, sequence + 1);
-    atomic_store(&m->acceleration, now.acceleration);
-    atomic_store(&m->velocity, now.velocity);
-    atomic_store(&m->position, now.position);
+    for (int32_t i = 0; i < n; i++)
+        atomic_store(&m->value[i], now.value[i]);
     atomic_store(&m->sequence, sequence + 2 ? sequence + 2 : 2);
-    if (!atomic_exchange(&server->is_status_due, true)) wake(server);
+    if (!atomic_exchange(&s->is_status_due, true)) wake(s);
     return US_OK;
+}
+
+us_status usi_motor_server_status(usi_motor_server *server, int32_t motor, double acceleration,
+                                  double velocity, double position) {
+    const double values[] = {acceleration, velocity, position};
+    if (!server || motor < 0 || motor >= server->def.n_motor) return US_ERR_ARG;
+    return report(server, &server->states[motor], values);
+}
+
+us_status usi_motor_server_report(usi_motor_server *server, int32_t i, const double *values) {
+    if (!server || !values || i < 0 || i >= server->def.n_report) return US_ERR_ARG;
+    return report(server, &server->states[server->def.n_motor + i], values);
 }
 
 usi_motor_server_counts usi_motor_server_get_counts(const usi_motor_server *server) {
@@ -164,11 +177,14 @@ static void accept_clients(usi_motor_server *s) {
 }
 
 // False: the writer was always quicker.
-static bool read_state(usi_motor_slot *m, uint32_t *out_sequence, usi_motor_status *out) {
+static bool read_state(usi_motor_slot *m, uint32_t *out_sequence, usi_motor_report *out) {
+    const int32_t n = usi_report_n_value(m->kind);
     for (int k = 0; k < 100; k++) {
         uint32_t before = atomic_load(&m->sequence);
-        *out = (usi_motor_status){atomic_load(&m->acceleration), atomic_load(&m->velocity),
-                                  atomic_load(&m->position)};
+        *out = (usi_motor_report){.kind = m->kind};
+        memcpy(out->name, m->name, sizeof out->name);
+        for (int32_t i = 0; i < n; i++)
+            out->value[i] = atomic_load(&m->value[i]);
         *out_sequence = before;
         if (before % 2 == 0 && atomic_load(&m->sequence) == before) return true;
     }
@@ -178,11 +194,11 @@ static bool read_state(usi_motor_slot *m, uint32_t *out_sequence, usi_motor_stat
 static void take_states(usi_motor_server *s) {
     atomic_store(&s->is_status_due, false);
     int64_t period = s->def.status_rate > 0 ? usi_motor_ns(1 / s->def.status_rate) : 0, next = INT64_MAX;
-    for (int32_t i = 0; i < s->def.n_motor; i++) {
-        usi_motor_slot *m = &s->motors[i];
+    for (int32_t i = 0; i < s->n_state; i++) {
+        usi_motor_slot *m = &s->states[i];
         if (atomic_load(&m->sequence) == m->seen) continue;
         uint32_t sequence;
-        usi_motor_status status;
+        usi_motor_report status;
         if (s->now < m->next || !read_state(m, &sequence, &status)) {
             int64_t at = s->now < m->next ? m->next : s->now + USI_MOTOR_MS;
             if (at < next) next = at;
@@ -193,7 +209,7 @@ static void take_states(usi_motor_server *s) {
         m->next = s->now + period;
         for (int32_t k = 0; k < s->n_slot; k++) {
             usi_motor_client *c = &s->clients[k];
-            if (atomic_load(&c->id) < 0 || c->is_guest) continue;
+            if (atomic_load(&c->id) < 0 || c->is_guest || !usi_motor_hears(c, m)) continue;
             if (c->is_dirty[i]) usi_motor_count(&s->n_lost_status);
             c->is_dirty[i] = true;
         }
@@ -297,6 +313,7 @@ static us_status check(const usi_motor_server_def *def, us_error *err) {
     } settings[] = {
         {"port", def->port, 0, 65535},
         {"n_motor", def->n_motor, 0, MAX_MOTOR},
+        {"n_report", def->n_report, 0, MAX_MOTOR},
         {"max_client", def->max_client, 1, MAX_CLIENT},
         {"status_rate", def->status_rate, 0, 1e6},
         {"message_rate", def->message_rate, 1, 1e9},
@@ -311,7 +328,7 @@ static us_status check(const usi_motor_server_def *def, us_error *err) {
         return us_error_set(err, US_ERR_VALUE, NULL, remedy, "the motor server's %s is %g", settings[i].name,
                             settings[i].value);
     }
-    if (def->n_motor > 0 && !def->motors)
+    if ((def->n_motor > 0 && !def->motors) || (def->n_report > 0 && !def->reports))
         return us_error_set(err, US_ERR_ARG, NULL, NULL, "the motor server has no names of motors");
     for (int32_t i = 0; i < def->n_motor; i++) {
         const char *name = def->motors[i].name;
@@ -332,11 +349,11 @@ static us_status check(const usi_motor_server_def *def, us_error *err) {
 static usi_motor_server *allocate(const usi_motor_server_def *def) {
     us_allocator a = def->allocator;
     size_t size = sizeof(usi_motor_server), n_slot = 2 * (size_t)(def->max_client + USI_MOTOR_N_GUEST),
-           n_motor = (size_t)def->n_motor;
+           n_state = (size_t)def->n_motor + (size_t)def->n_report;
     size_t clients = usi_carve(&size, n_slot, sizeof(usi_motor_client)),
-           motors = usi_carve(&size, n_motor, sizeof(usi_motor_slot));
+           states = usi_carve(&size, n_state, sizeof(usi_motor_slot));
     size_t cells = usi_carve(&size, USI_MOTOR_N_CELL, sizeof(usi_motor_cell)),
-           marks = usi_carve(&size, n_slot * n_motor, sizeof(bool));
+           marks = usi_carve(&size, n_slot * n_state, sizeof(bool));
     size_t outs = usi_carve(&size, n_slot, USI_MOTOR_OUT), ins = usi_carve(&size, n_slot / 2, USI_MOTOR_IN);
     char *block = usi_alloc(&a, size, USI_ALIGN);
     if (!block) return NULL;
@@ -348,7 +365,8 @@ static usi_motor_server *allocate(const usi_motor_server_def *def) {
     s->def = *def;
     s->n_slot = (int32_t)n_slot;
     s->clients = (usi_motor_client *)(block + clients);
-    s->motors = (usi_motor_slot *)(block + motors);
+    s->n_state = (int32_t)n_state;
+    s->states = (usi_motor_slot *)(block + states);
     s->cells = (usi_motor_cell *)(block + cells);
     s->sockets = (usi_motor_sockets){.tcp = -1, .udp = -1};
     s->epoll = s->wake = -1;
@@ -359,10 +377,17 @@ static usi_motor_server *allocate(const usi_motor_server_def *def) {
         c->fd = -1;
         c->out = block + outs + i * USI_MOTOR_OUT;
         c->in = i < n_slot / 2 ? block + ins + i * USI_MOTOR_IN : NULL;
-        c->is_dirty = (bool *)(block + marks) + i * n_motor;
+        c->is_dirty = (bool *)(block + marks) + i * n_state;
     }
-    for (size_t i = 0; i < n_motor; i++)
-        memcpy(s->motors[i].name, def->motors[i].name, USI_MOTOR_NAME);
+    for (int32_t i = 0; i < def->n_motor; i++) {
+        s->states[i].kind = USI_REPORT_MOTOR;
+        memcpy(s->states[i].name, def->motors[i].name, USI_MOTOR_NAME);
+    }
+    for (int32_t i = 0; i < def->n_report; i++) {
+        usi_motor_slot *m = &s->states[def->n_motor + i];
+        m->kind = def->reports[i].kind;
+        memcpy(m->name, def->reports[i].name, sizeof m->name);
+    }
     for (size_t i = 0; i < USI_MOTOR_N_CELL; i++)
         atomic_init(&s->cells[i].sequence, i);
     return s;
@@ -394,6 +419,7 @@ us_status usi_motor_server_create(const usi_motor_server_def *def, usi_motor_ser
         // Names and address belong to the caller.
         s->def.address = NULL;
         s->def.motors = NULL;
+        s->def.reports = NULL;
         s->epoll = epoll_create1(EPOLL_CLOEXEC);
         s->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         if (s->epoll < 0 || s->wake < 0) {

@@ -1,9 +1,10 @@
-// The ASCII motor protocol (wire/motor.h) over TCP and UDP on one port: one thread, many clients, none of
-// which can hold up another or the simulation.
+// The ASCII link (wire/motor.h) over TCP and UDP on one port: one thread, many clients, none of which can
+// hold up another or the simulation.
 //
-// The thread passes every valid command to a callback; the answer is given by _ack or _refuse, from any
-// thread. Commands that do not parse, and those to unknown motors, are refused by the server itself. _status
-// gives it the states of the motors after every tick; the server sends those that changed.
+// The thread passes every valid command to a callback; the answer is given by _ack, _tell or _refuse, from
+// any thread. Commands that do not parse, and those to unknown motors, lines and inertial units, are refused
+// by the server itself. _status and _report give it the states after every tick; the server sends those that
+// changed, to clients that hear their level.
 #ifndef USI_BUS_MOTOR_SERVER_H
 #define USI_BUS_MOTOR_SERVER_H
 
@@ -15,8 +16,9 @@ typedef struct usi_motor_server usi_motor_server;
 
 // Runs on the server's thread: keep it short. `client` names the sender until it leaves, and never another.
 // `text` is the message without its ';', for the answer; it and the command are borrowed for the call.
-// command->motor is the index of the motor, -1 for all. Every command wants exactly one answer; of one client
-// at most 24 (32 with stops over UDP) are under way without one.
+// command->motor is the index of the motor, line or inertial unit among those of its kind, else -1. Every
+// command wants exactly one answer; of one client at most 24 (32 with stops over UDP) are under way without
+// one.
 typedef void usi_motor_command_function(void *context, int32_t client, const usi_motor_command *command,
                                         const char *text, size_t length);
 
@@ -27,6 +29,8 @@ typedef struct usi_motor_server_def {
     int32_t n_port_more;  // further ports to try when `port` is taken; default 0
     int32_t n_motor;
     const us_motor_def *motors;  // names that differ; copied
+    int32_t n_report;
+    const usi_motor_report *reports;  // kinds and names of the states beside the motors'; copied
     double status_rate;    // Hz, of the wall clock: how often MSTA of one motor may be sent; 0: no limit;
                            // default 25
     int32_t max_client;    // of each kind, TCP and UDP; 1 .. 1000; default 64
@@ -55,6 +59,9 @@ int32_t usi_motor_server_port(const usi_motor_server *server);
 // MACK or MNAK to the client. US_ERR_LIMIT: too many answers wait; this one is dropped and the client will be
 // notified that one was lost. An answer to a client that has left goes nowhere, without an error.
 us_status usi_motor_server_ack(usi_motor_server *server, int32_t client, const char *text, size_t length);
+// MACK with a message of the robot's right behind it, for commands that ask for something.
+us_status usi_motor_server_tell(usi_motor_server *server, int32_t client, const char *text, size_t length,
+                                const char *message, size_t message_length);
 us_status usi_motor_server_refuse(usi_motor_server *server, int32_t client, const char *text, size_t length,
                                   usi_motor_reason reason);
 
@@ -62,6 +69,9 @@ us_status usi_motor_server_refuse(usi_motor_server *server, int32_t client, cons
 // that cannot be sent, US_ERR_ARG for a bad index.
 us_status usi_motor_server_status(usi_motor_server *server, int32_t motor, double acceleration,
                                   double velocity, double position);
+
+// State i of def.reports, as many values as its kind has; one thread at a time per state. The same errors.
+us_status usi_motor_server_report(usi_motor_server *server, int32_t i, const double *values);
 
 // X(name, what is counted since the start)
 #define USI_MOTOR_COUNT_LIST(X)                                                  \
@@ -77,8 +87,8 @@ us_status usi_motor_server_status(usi_motor_server *server, int32_t motor, doubl
     X(n_busy, "messages of UDP clients that were dropped unread")                \
     X(n_ack, "answers that were queued for clients")                             \
     X(n_lost_reply, "answers that were dropped")                                 \
-    X(n_status, "MSTA that were queued for clients")                             \
-    X(n_lost_status, "MSTA that a client never got because a newer one came")
+    X(n_status, "states that were queued for clients")                           \
+    X(n_lost_status, "states that a client never got because a newer one came")
 
 typedef struct usi_motor_server_counts {
 #define USI_MOTOR_COUNT_FIELD(name, about) uint64_t name;

@@ -11,10 +11,10 @@ enum {
     MAX_ASKER = 256,
     HEADER = 4,
     CARRIED = HEADER + USI_REQUEST_ID,
-    SERVICE_DEPTH = 1000,
-    MAX_LOOK = 50,         // for the reader of somebody who asked for the first time
-    LOOK_EVERY = 2000000,  // ns
-    MAX_VAIN = 16,         // who asks without a reader may not hold up the others
+    MAX_OWED = 1000,
+    MAX_PAID = 16,         // askers that are looked for at a time
+    PATIENCE = 100000000,  // ns: for the reader of somebody who asked for the first time
+    MAX_VAIN = 16,         // who asks without a reader is not waited for for ever
 };
 
 // Somebody who asked. In the dialect of Fast DDS he has an id of 16 bytes, above here a number of 8.
@@ -27,6 +27,15 @@ typedef struct asker {
     uint8_t writer[USI_ID_LENGTH];  // of his request
 } asker;
 
+// A reply to somebody whose reader is not known yet.
+typedef struct owed {
+    struct owed *next;
+    uint64_t client;
+    int64_t until;  // ns, CLOCK_MONOTONIC: then it is sent in any case
+    size_t length;
+    _Alignas(8) uint8_t bytes[];
+} owed;
+
 typedef struct inlet {
     us_service *service;
     us_dialect dialect;
@@ -34,31 +43,29 @@ typedef struct inlet {
 
 struct us_service {
     us_bus *bus;
-    us_writer *writers[N_DIALECT];
-    us_reader *readers[N_DIALECT];
+    us_service *next;
+    us_writer *_Atomic writers[N_DIALECT];  // that of the other vendor is on the twin, made when it is wanted
+    us_reader *_Atomic readers[N_DIALECT];
     inlet inlets[N_DIALECT];
     us_writer face;  // stands for both writers
-    const us_message_type *response;
-    char reply_topic[USI_NAME_LENGTH];
+    const us_message_type *request, *response;
+    int32_t node;
+    char request_topic[USI_NAME_LENGTH], reply_topic[USI_NAME_LENGTH];
+    uint64_t topic_hash;
+    bool is_wanted;  // somebody asks in the other dialect. Of the bus's wait_lock
+    bool is_deaf;    // of the bus's attend_lock, as the handler
     us_sample_function *on_request;
     void *context;
+    us_request_function *handler;
+    void *handler_context;
 
     pthread_mutex_t lock;  // of what follows
     uint64_t n_request;
     int32_t n_vain;  // askers that were waited for, and had no reader
+    int32_t n_owed;
+    owed *owed;  // in the order of their sending
     int32_t n_asker;
     asker askers[MAX_ASKER];
-};
-
-struct us_client {
-    us_bus *bus;
-    us_dialect dialect;
-    us_writer *writer;
-    us_reader *reader;
-    const us_message_type *request;
-    uint64_t id;  // in the dialect of Cyclone
-    pthread_mutex_t lock;
-    int64_t n_asked;
 };
 
 // ---- ids ----
@@ -110,45 +117,12 @@ static void note_asker(us_service *s, uint64_t number, us_dialect dialect, const
     pthread_mutex_unlock(&s->lock);
 }
 
-// The asker of a number; once known to be met, for good. Whether there is one.
-static bool find_asker(us_service *s, uint64_t number, bool is_met, asker *out) {
-    bool has = false;
-    pthread_mutex_lock(&s->lock);
-    for (int32_t i = 0; i < s->n_asker && !has; i++) {
-        has = s->askers[i].number == number;
-        if (has && is_met) s->askers[i].is_met = true;
-        if (has) *out = s->askers[i];
+// The asker of a number; NULL: he was forgotten. The service is locked.
+static asker *find_asker(us_service *s, uint64_t number) {
+    for (int32_t i = 0; i < s->n_asker; i++) {
+        if (s->askers[i].number == number) return &s->askers[i];
     }
-    pthread_mutex_unlock(&s->lock);
-    return has;
-}
-
-// A request may come before its sender's reader of replies is known: what is written then does not reach it.
-
-typedef struct look {
-    const us_service *service;
-    const uint8_t *writer;
-    bool has;
-} look;
-
-static void visit_reader(void *context, const us_endpoint *e) {
-    look *l = context;
-    l->has = l->has || (!e->is_writer && !memcmp(e->id, l->writer, 12) &&
-                        strcmp(e->topic, l->service->reply_topic) == 0);
-}
-
-static void wait_for_reader(us_service *s, const asker *a) {
-    look l = {s, a->writer, false};
-    pthread_mutex_lock(&s->lock);
-    const bool is_hopeful = s->n_vain < MAX_VAIN;
-    pthread_mutex_unlock(&s->lock);
-    for (int i = 0; is_hopeful && i < MAX_LOOK && !l.has; i++) {
-        if (i > 0) nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY}, NULL);
-        if (s->bus->vendor->list(s->bus->participant, visit_reader, &l)) break;
-    }
-    pthread_mutex_lock(&s->lock);
-    s->n_vain += !l.has;
-    pthread_mutex_unlock(&s->lock);
+    return NULL;
 }
 
 static bool is_zero(const uint8_t id[USI_ID_LENGTH]) {
@@ -164,11 +138,12 @@ static us_request_id id_of_fastdds(us_service *s, const us_sample *sample) {
     return (us_request_id){number, sample->sequence};
 }
 
-// Over Fast DDS the endpoints of the Cyclone dialect are matched by everybody: whose samples are not in it is
-// told by what stands beside them, and by the vendor's number, with which ids begin.
+// Whose samples are of the other dialect is told by the vendor's number, with which ids begin, and by what
+// stands beside them. With keys endpoints of both dialects meet.
 static bool is_foreign(us_dialect dialect, const us_sample *sample) {
+    if (dialect == US_DIALECT_FASTDDS) return sample->writer[0] == 0x01 && sample->writer[1] == 0x10;
     const bool is_fastdds = sample->writer[0] == 0x01 && sample->writer[1] == 0x0f;
-    return dialect == US_DIALECT_CYCLONE && (is_fastdds || !is_zero(sample->related_writer));
+    return is_fastdds || !is_zero(sample->related_writer);
 }
 
 // ---- services ----
@@ -198,7 +173,7 @@ static void on_carried(void *context, const us_sample *sample) {
     usi_release(&s->bus->allocator, bytes, length, 8);
 }
 
-static us_status make_topics(const char *name, char request[USI_NAME_LENGTH], char reply[USI_NAME_LENGTH],
+us_status usi_service_topics(const char *name, char request[USI_NAME_LENGTH], char reply[USI_NAME_LENGTH],
                              us_error *err) {
     char topic[USI_NAME_LENGTH];
     us_status status = usi_topic_to_dds(name, topic, err);
@@ -212,41 +187,63 @@ static us_status make_topics(const char *name, char request[USI_NAME_LENGTH], ch
     return US_OK;
 }
 
-static bool can_speak(const us_bus *bus, us_dialect dialect) {
-    return dialect == US_DIALECT_CYCLONE || bus->vendor->write_related;
+us_dialect us_bus_dialect(const us_bus *bus) {
+    return bus && bus->vendor != usi_cyclone_vendor() ? US_DIALECT_FASTDDS : US_DIALECT_CYCLONE;
 }
 
-// The id that ROS puts into the user data of both endpoints, so that they are known to belong together.
-static void make_pair_id(us_bus *bus, const char *key, char out[USI_NAME_LENGTH]) {
+usi_endpoint_more usi_service_ends(us_bus *bus, const char *key, char user_data[USI_NAME_LENGTH]) {
+    user_data[0] = 0;
+    if (us_bus_dialect(bus) != US_DIALECT_CYCLONE) return (usi_endpoint_more){USI_MEET_OWN, ""};
     uint8_t id[USI_ID_LENGTH];
     memcpy(id, bus->id, 12);
     pthread_mutex_lock(&bus->lock);
     const uint32_t number = ++bus->n_pair;
     pthread_mutex_unlock(&bus->lock);
     memcpy(id + 12, &number, sizeof number);
-    int at = snprintf(out, USI_NAME_LENGTH, "%s=", key);
+    int at = snprintf(user_data, USI_NAME_LENGTH, "%s=", key);
     for (int i = 0; i < USI_ID_LENGTH; i++)
-        at += snprintf(out + at, (size_t)(USI_NAME_LENGTH - at), "%02x%s", id[i],
+        at += snprintf(user_data + at, (size_t)(USI_NAME_LENGTH - at), "%02x%s", id[i],
                        i + 1 < USI_ID_LENGTH ? "." : ";");
+    return (usi_endpoint_more){USI_MEET_OWN, user_data};
 }
 
-static us_status add_pair(us_service *s, const us_service_def *def, us_dialect dialect, const char *request,
-                          const char *reply, us_error *err) {
-    static const us_qos qos = {.is_reliable = true, .depth = SERVICE_DEPTH};
-    char user_data[USI_NAME_LENGTH] = "";
-    usi_endpoint_more more = {USI_MEET_FASTDDS, ""};
-    if (dialect == US_DIALECT_CYCLONE) {
-        make_pair_id(s->bus, "serviceid", user_data);
-        more = (usi_endpoint_more){USI_MEET_CYCLONE, user_data};
-    }
+// The pair of endpoints on a bus, the service's own or its twin, in the dialect of that.
+static us_status add_pair(us_service *s, us_bus *bus, us_error *err) {
+    const us_dialect dialect = us_bus_dialect(bus);
+    const us_qos qos = {.is_reliable = true, .depth = USI_SERVICE_DEPTH};
+    const int32_t node = bus == s->bus ? s->node : -1;
+    char user_data[USI_NAME_LENGTH];
+    const usi_endpoint_more more = usi_service_ends(bus, "serviceid", user_data);
     // First comes the writer: whoever finds the reader is answered.
-    us_topic_def topic = {reply, def->response, qos, def->node};
-    us_status status = usi_bus_add_writer(s->bus, &topic, &more, &s->writers[dialect], err);
+    us_topic_def topic = {s->reply_topic, s->response, qos, node};
+    us_writer *writer = NULL;
+    us_status status = usi_bus_add_writer(bus, &topic, &more, &writer, err);
     if (status) return status;
+    atomic_store(&s->writers[dialect], writer);
     s->inlets[dialect] = (inlet){s, dialect};
-    topic = (us_topic_def){request, def->request, qos, def->node};
-    return usi_bus_add_reader(s->bus, &topic, &more, s->on_request ? on_carried : NULL, &s->inlets[dialect],
-                              &s->readers[dialect], err);
+    topic = (us_topic_def){s->request_topic, s->request, qos, node};
+    us_reader *reader = NULL;
+    status = usi_bus_add_reader(bus, &topic, &more, s->on_request ? on_carried : NULL, &s->inlets[dialect],
+                                &reader, err);
+    if (status) return status;
+    if (s->handler) atomic_store(&reader->is_attended, true);
+    atomic_store(&s->readers[dialect], reader);
+    return US_OK;
+}
+
+// Into the bus's list; whether somebody asks in the other dialect already.
+static void link_service(us_service *s) {
+    us_bus *bus = s->bus;
+    pthread_mutex_lock(&bus->wait_lock);
+    s->next = bus->services;
+    bus->services = s;
+    for (uint32_t i = 0; i < USI_HEARD && i < bus->n_heard; i++)
+        s->is_wanted = s->is_wanted || bus->heard[i] == s->topic_hash;
+    if (s->is_wanted) {
+        bus->has_stranger = true;
+        pthread_cond_signal(&bus->attend_cond);
+    }
+    pthread_mutex_unlock(&bus->wait_lock);
 }
 
 us_status usi_bus_add_carried_service(us_bus *bus, const us_service_def *def, us_sample_function *on_request,
@@ -256,21 +253,28 @@ us_status usi_bus_add_carried_service(us_bus *bus, const us_service_def *def, us
                             "a service needs a bus, a name, two types and a place for it");
     *out_service = NULL;
     char request[USI_NAME_LENGTH], reply[USI_NAME_LENGTH];
-    us_status status = make_topics(def->name, request, reply, err);
+    us_status status = usi_service_topics(def->name, request, reply, err);
     if (status) return status;
     us_service *s = usi_alloc(&bus->allocator, sizeof *s, _Alignof(us_service));
     if (!s) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a service");
     memset(s, 0, sizeof *s);
     s->bus = bus;
+    s->request = def->request;
     s->response = def->response;
+    s->node = def->node;
     s->on_request = on_request;
     s->context = context;
     s->face = (us_writer){.bus = bus, .service = s, .type = def->response, .node = def->node};
+    memcpy(s->request_topic, request, sizeof s->request_topic);
     memcpy(s->reply_topic, reply, sizeof s->reply_topic);
+    s->topic_hash = us_hash_bytes(0, request, strlen(request));
     pthread_mutex_init(&s->lock, NULL);
-    for (int i = 0; i < N_DIALECT && !status; i++) {
-        if (can_speak(bus, (us_dialect)i)) status = add_pair(s, def, (us_dialect)i, request, reply, err);
-    }
+    pthread_mutex_lock(&bus->attend_lock);
+    status = usi_attend_watch(bus);
+    pthread_mutex_unlock(&bus->attend_lock);
+    if (status) us_error_set(err, status, NULL, "End other programs.", "a service cannot be attended to");
+    if (!status) status = add_pair(s, bus, err);
+    if (!status) link_service(s);
     if (status) {
         us_service_remove(s);
         return status;
@@ -284,51 +288,214 @@ us_status us_bus_add_service(us_bus *bus, const us_service_def *def, us_service 
     return usi_bus_add_carried_service(bus, def, NULL, NULL, out_service, err);
 }
 
+us_status us_service_serve(us_service *s, us_request_function *handler, void *context) {
+    if (!s || !handler || s->on_request) return US_ERR_ARG;
+    pthread_mutex_lock(&s->bus->attend_lock);
+    s->handler = handler;
+    s->handler_context = context;
+    for (int i = 0; i < N_DIALECT; i++) {
+        us_reader *reader = atomic_load(&s->readers[i]);
+        if (reader) atomic_store(&reader->is_attended, true);
+    }
+    pthread_mutex_unlock(&s->bus->attend_lock);
+    usi_attend_wake(s->bus);  // what has come already
+    return US_OK;
+}
+
+// Stops the attendant's work on it: what a handler does now is waited for.
+static void unlink_service(us_service *s) {
+    pthread_mutex_lock(&s->bus->attend_lock);
+    s->is_deaf = true;
+    s->handler = NULL;
+    pthread_mutex_unlock(&s->bus->attend_lock);
+    pthread_mutex_lock(&s->bus->wait_lock);
+    us_service **at = &s->bus->services;
+    while (*at && *at != s)
+        at = &(*at)->next;
+    if (*at) *at = s->next;
+    pthread_mutex_unlock(&s->bus->wait_lock);
+}
+
 void usi_service_deafen(us_service *s) {
-    for (int i = 0; s && i < N_DIALECT; i++) {
-        us_reader_remove(s->readers[i]);
-        s->readers[i] = NULL;
+    if (!s) return;
+    pthread_mutex_lock(&s->bus->attend_lock);
+    s->is_deaf = true;
+    pthread_mutex_unlock(&s->bus->attend_lock);
+    for (int i = 0; i < N_DIALECT; i++)
+        us_reader_remove(atomic_exchange(&s->readers[i], NULL));
+}
+
+us_writer *usi_service_writer(us_service *service) { return &service->face; }
+
+// ---- replies ----
+
+static int64_t monotonic_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+// `a` NULL: he was forgotten, and stands for one of the own dialect.
+static us_status send_now(us_service *s, const asker *a, const void *bytes, size_t length) {
+    us_writer *writer = atomic_load(&s->writers[a ? a->dialect : us_bus_dialect(s->bus)]);
+    if (!writer) return US_ERR_LIMIT;
+    if (us_bus_dialect(writer->bus) == US_DIALECT_CYCLONE) return usi_writer_send(writer, bytes, length, 0);
+    if (!a) return US_ERR_LIMIT;
+    usi_sample_id related = {.sequence = usi_request_id_get(bytes).number};
+    memcpy(related.writer, a->id, USI_ID_LENGTH);
+    uint8_t *plain = usi_alloc(&s->bus->allocator, length - USI_REQUEST_ID, 8);
+    if (!plain) return US_ERR_MEMORY;
+    memcpy(plain, bytes, HEADER);
+    memcpy(plain + HEADER, (const uint8_t *)bytes + CARRIED, length - CARRIED);
+    int64_t sequence = 0;
+    us_status status = writer->bus->vendor->write_related(writer->endpoint, plain, length - USI_REQUEST_ID,
+                                                          &related, &sequence);
+    usi_release(&s->bus->allocator, plain, length - USI_REQUEST_ID, 8);
+    return status;
+}
+
+// A request may come before its sender's reader of replies is known: what is written then does not reach it.
+// So it is kept, and the attendant sends it when the reader is there. The service is locked.
+static us_status owe(us_service *s, uint64_t client, const void *bytes, size_t length) {
+    if (s->n_owed == MAX_OWED) return US_ERR_LIMIT;
+    owed *o = usi_alloc(&s->bus->allocator, sizeof *o + length, _Alignof(owed));
+    if (!o) return US_ERR_MEMORY;
+    *o = (owed){.client = client, .until = monotonic_ns() + PATIENCE, .length = length};
+    memcpy(o->bytes, bytes, length);
+    owed **last = &s->owed;
+    while (*last)
+        last = &(*last)->next;
+    *last = o;
+    s->n_owed++;
+    return US_OK;
+}
+
+us_status usi_service_send(us_service *s, const void *bytes, size_t length) {
+    if (length < CARRIED) return US_ERR_SYNTAX;
+    const uint64_t client = usi_request_id_get(bytes).client;
+    us_status status = US_OK;
+    pthread_mutex_lock(&s->lock);
+    const asker *found = find_asker(s, client);
+    const bool is_met = !found || found->is_met;
+    asker a = {0};
+    if (found) a = *found;
+    if (!is_met) status = owe(s, client, bytes, length);
+    pthread_mutex_unlock(&s->lock);
+    if (is_met) return send_now(s, found ? &a : NULL, bytes, length);
+    if (status) return status;
+    atomic_fetch_add(&s->bus->n_owed, 1);
+    usi_attend_wake(s->bus);
+    return US_OK;
+}
+
+// The first that is owed to a client, out of the list; without one the client is met for good.
+static owed *take_owed(us_service *s, uint64_t client, asker *out_asker, bool *out_has) {
+    pthread_mutex_lock(&s->lock);
+    owed **at = &s->owed;
+    while (*at && (*at)->client != client)
+        at = &(*at)->next;
+    owed *o = *at;
+    asker *a = find_asker(s, client);
+    if (o) {
+        *at = o->next;
+        s->n_owed--;
+    } else if (a) {
+        a->is_met = true;
+    }
+    *out_has = a != NULL;
+    if (a) *out_asker = *a;
+    pthread_mutex_unlock(&s->lock);
+    return o;
+}
+
+static void pay_client(us_service *s, uint64_t client) {
+    asker a = {0};
+    bool has = false;
+    for (owed *o; (o = take_owed(s, client, &a, &has));) {
+        send_now(s, has ? &a : NULL, o->bytes, o->length);
+        usi_release(&s->bus->allocator, o, sizeof *o + o->length, _Alignof(owed));
+        atomic_fetch_sub(&s->bus->n_owed, 1);
+    }
+}
+
+typedef struct look {
+    const us_service *service;
+    int n;
+    struct {
+        uint64_t client;
+        uint8_t writer[USI_ID_LENGTH];
+        us_dialect dialect;
+        bool is_due;
+    } askers[MAX_PAID];
+} look;
+
+static void visit_reader(void *context, const us_endpoint *e) {
+    look *l = context;
+    if (e->is_writer || strcmp(e->topic, l->service->reply_topic) != 0) return;
+    for (int i = 0; i < l->n; i++)
+        l->askers[i].is_due = l->askers[i].is_due || !memcmp(e->id, l->askers[i].writer, 12);
+}
+
+// Who is owed something, each once.
+static void find_owed(us_service *s, look *l) {
+    const int64_t now = monotonic_ns();
+    pthread_mutex_lock(&s->lock);
+    for (const owed *o = s->owed; o && l->n < MAX_PAID; o = o->next) {
+        int i = 0;
+        while (i < l->n && l->askers[i].client != o->client)
+            i++;
+        if (i < l->n) continue;
+        const asker *a = find_asker(s, o->client);
+        l->askers[i].client = o->client;
+        if (a) memcpy(l->askers[i].writer, a->writer, USI_ID_LENGTH);
+        if (a) l->askers[i].dialect = a->dialect;
+        const bool is_over = now >= o->until;
+        l->askers[i].is_due = !a || is_over || s->n_vain >= MAX_VAIN;
+        s->n_vain += is_over;
+        l->n++;
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void pay(us_service *s) {
+    look l = {.service = s};
+    find_owed(s, &l);
+    if (l.n == 0) return;
+    for (int d = 0; d < N_DIALECT; d++) {
+        const us_writer *writer = atomic_load(&s->writers[d]);
+        if (writer) (void)writer->bus->vendor->list(writer->bus->participant, visit_reader, &l);
+    }
+    for (int i = 0; i < l.n; i++) {
+        if (l.askers[i].is_due) pay_client(s, l.askers[i].client);
+    }
+}
+
+// All that is owed, met or not.
+static void pay_all(us_service *s) {
+    for (;;) {
+        pthread_mutex_lock(&s->lock);
+        const bool has = s->owed != NULL;
+        const uint64_t client = has ? s->owed->client : 0;
+        pthread_mutex_unlock(&s->lock);
+        if (!has) return;
+        pay_client(s, client);
     }
 }
 
 void us_service_remove(us_service *s) {
     if (!s) return;
     usi_service_deafen(s);
+    unlink_service(s);
+    pay_all(s);
     for (int i = 0; i < N_DIALECT; i++)
-        us_writer_remove(s->writers[i]);
+        us_writer_remove(atomic_load(&s->writers[i]));
     pthread_mutex_destroy(&s->lock);
     usi_release(&s->bus->allocator, s, sizeof *s, _Alignof(us_service));
 }
 
-us_writer *usi_service_writer(us_service *service) { return &service->face; }
-
-us_status usi_service_send(us_service *s, const void *bytes, size_t length) {
-    if (length < CARRIED) return US_ERR_SYNTAX;
-    const us_request_id id = usi_request_id_get(bytes);
-    usi_sample_id related = {.sequence = id.number};
-    asker a = {.dialect = US_DIALECT_CYCLONE};
-    if (find_asker(s, id.client, false, &a) && !a.is_met) {
-        wait_for_reader(s, &a);
-        find_asker(s, id.client, true, &a);
-    }
-    if (a.dialect == US_DIALECT_CYCLONE)
-        return usi_writer_send(s->writers[US_DIALECT_CYCLONE], bytes, length, 0);
-    memcpy(related.writer, a.id, USI_ID_LENGTH);
-    uint8_t *plain = usi_alloc(&s->bus->allocator, length - USI_REQUEST_ID, 8);
-    if (!plain) return US_ERR_MEMORY;
-    memcpy(plain, bytes, HEADER);
-    memcpy(plain + HEADER, (const uint8_t *)bytes + CARRIED, length - CARRIED);
-    int64_t sequence = 0;
-    us_status status = s->bus->vendor->write_related(s->writers[US_DIALECT_FASTDDS]->endpoint, plain,
-                                                     length - USI_REQUEST_ID, &related, &sequence);
-    usi_release(&s->bus->allocator, plain, length - USI_REQUEST_ID, 8);
-    return status;
-}
-
 // ---- requests that wait ----
 
-// Takes the id out of a message of the Cyclone dialect. False when there is none.
-static bool take_id_out(void *buf, size_t *length, us_request_id *out_id) {
+bool usi_request_id_take(void *buf, size_t *length, us_request_id *out_id) {
     if (*length < CARRIED) return false;
     *out_id = usi_request_id_get(buf);
     memmove((uint8_t *)buf + HEADER, (const uint8_t *)buf + CARRIED, *length - CARRIED);
@@ -339,9 +506,9 @@ static bool take_id_out(void *buf, size_t *length, us_request_id *out_id) {
 us_status us_service_take(us_service *s, void *buf, size_t cap, size_t *out_length, us_request_id *out_id) {
     if (!s || !out_length || !out_id) return US_ERR_ARG;
     for (int i = 0; i < N_DIALECT; i++) {
-        while (s->readers[i]) {
+        for (us_reader *reader; (reader = atomic_load(&s->readers[i]));) {
             us_sample sample;
-            us_status status = us_reader_take(s->readers[i], buf, cap, out_length, &sample);
+            us_status status = us_reader_take(reader, buf, cap, out_length, &sample);
             if (status) return status;
             if (*out_length == 0) break;
             if (is_foreign((us_dialect)i, &sample)) continue;
@@ -349,7 +516,7 @@ us_status us_service_take(us_service *s, void *buf, size_t cap, size_t *out_leng
                 *out_id = id_of_fastdds(s, &sample);
                 return US_OK;
             }
-            if (!take_id_out(buf, out_length, out_id)) continue;
+            if (!usi_request_id_take(buf, out_length, out_id)) continue;
             note_asker(s, out_id->client, US_DIALECT_CYCLONE, sample.writer, sample.writer);
             return US_OK;
         }
@@ -358,8 +525,7 @@ us_status us_service_take(us_service *s, void *buf, size_t cap, size_t *out_leng
     return US_OK;
 }
 
-// The message with room for an id behind its header; NULL without memory. For CARRIED - HEADER bytes more.
-static uint8_t *put_id_in(us_bus *bus, const void *bytes, size_t length, us_request_id id) {
+uint8_t *usi_request_id_add(us_bus *bus, const void *bytes, size_t length, us_request_id id) {
     uint8_t *carried = usi_alloc(&bus->allocator, length + USI_REQUEST_ID, 8);
     if (!carried) return NULL;
     memcpy(carried, bytes, HEADER);
@@ -371,98 +537,73 @@ static uint8_t *put_id_in(us_bus *bus, const void *bytes, size_t length, us_requ
 us_status us_service_reply(us_service *s, us_request_id id, const void *bytes, size_t length) {
     if (!s || !bytes) return US_ERR_ARG;
     if (!usi_is_message(s->response, bytes, length)) return US_ERR_SYNTAX;
-    uint8_t *carried = put_id_in(s->bus, bytes, length, id);
+    uint8_t *carried = usi_request_id_add(s->bus, bytes, length, id);
     if (!carried) return US_ERR_MEMORY;
     us_status status = usi_service_send(s, carried, length + USI_REQUEST_ID);
     usi_release(&s->bus->allocator, carried, length + USI_REQUEST_ID, 8);
     return status;
 }
 
-// ---- clients ----
+// ---- what the attendant does ----
 
-us_status us_bus_add_client(us_bus *bus, const us_client_def *def, us_client **out_client, us_error *err) {
-    if (!bus || !def || !out_client || !def->name || !def->request || !def->response)
-        return us_error_set(err, US_ERR_ARG, NULL, NULL,
-                            "a client needs a bus, a name, two types and a place for it");
-    *out_client = NULL;
-    const bool is_cyclone = def->dialect == US_DIALECT_CYCLONE;
-    if ((is_cyclone && bus->vendor != usi_cyclone_vendor()) || !can_speak(bus, def->dialect))
-        return us_error_set(err, US_ERR_VALUE, NULL, "Ask in the dialect of the bus's own vendor.",
-                            "a client over %s cannot ask %.100s in the dialect of %s", bus->vendor->name,
-                            def->name, is_cyclone ? "rmw_cyclonedds" : "rmw_fastrtps");
-    char request[USI_NAME_LENGTH], reply[USI_NAME_LENGTH], user_data[USI_NAME_LENGTH] = "";
-    us_status status = make_topics(def->name, request, reply, err);
-    if (status) return status;
-    us_client *c = usi_alloc(&bus->allocator, sizeof *c, _Alignof(us_client));
-    if (!c) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a client");
-    *c = (us_client){.bus = bus, .dialect = def->dialect, .request = def->request};
-    pthread_mutex_init(&c->lock, NULL);
-    static const us_qos qos = {.is_reliable = true, .depth = SERVICE_DEPTH};
-    if (is_cyclone) make_pair_id(bus, "clientid", user_data);
-    const usi_endpoint_more more = {is_cyclone ? USI_MEET_CYCLONE : USI_MEET_FASTDDS, user_data};
-    us_topic_def topic = {reply, def->response, qos, def->node};
-    status = usi_bus_add_reader(bus, &topic, &more, NULL, NULL, &c->reader, err);
-    topic = (us_topic_def){request, def->request, qos, def->node};
-    if (!status) status = usi_bus_add_writer(bus, &topic, &more, &c->writer, err);
-    if (status) {
-        us_client_remove(c);
-        return status;
+bool usi_services_note_stranger(us_bus *bus, uint64_t topic) {
+    bool is_meant = false;
+    for (us_service *s = bus->services; s; s = s->next) {
+        if (s->topic_hash != topic) continue;
+        s->is_wanted = true;
+        is_meant = true;
     }
-    c->id = us_hash_bytes(2, c->writer->id, USI_ID_LENGTH);
-    *out_client = c;
-    return US_OK;
+    return is_meant;
 }
 
-void us_client_remove(us_client *c) {
-    if (!c) return;
-    us_writer_remove(c->writer);
-    us_reader_remove(c->reader);
-    pthread_mutex_destroy(&c->lock);
-    usi_release(&c->bus->allocator, c, sizeof *c, _Alignof(us_client));
+// The next service of the bus, which is not removed while attend_lock is held.
+static us_service *next_service(us_bus *bus, const us_service *s) {
+    pthread_mutex_lock(&bus->wait_lock);
+    us_service *next = s ? s->next : bus->services;
+    pthread_mutex_unlock(&bus->wait_lock);
+    return next;
 }
 
-bool us_client_is_ready(us_client *c) {
-    return c && us_writer_n_match(c->writer) > 0 && us_reader_n_match(c->reader) > 0;
+void usi_services_meet_strangers(us_bus *bus) {
+    const us_dialect other =
+        us_bus_dialect(bus) == US_DIALECT_CYCLONE ? US_DIALECT_FASTDDS : US_DIALECT_CYCLONE;
+    for (us_service *s = NULL; (s = next_service(bus, s));) {
+        pthread_mutex_lock(&bus->wait_lock);
+        const bool is_wanted = s->is_wanted;
+        pthread_mutex_unlock(&bus->wait_lock);
+        us_bus *twin = NULL;
+        if (!is_wanted || s->is_deaf || atomic_load(&s->writers[other])) continue;
+        // Without it there is no service for them, and they know.
+        if (usi_bus_twin(bus, &twin, NULL) || !twin) return;
+        (void)add_pair(s, twin, NULL);
+    }
 }
 
-static us_status ask_cyclone(us_client *c, const void *bytes, size_t length, int64_t *out_number) {
-    pthread_mutex_lock(&c->lock);
-    *out_number = ++c->n_asked;
-    pthread_mutex_unlock(&c->lock);
-    uint8_t *carried = put_id_in(c->bus, bytes, length, (us_request_id){c->id, *out_number});
-    if (!carried) return US_ERR_MEMORY;
-    us_status status = usi_writer_send(c->writer, carried, length + USI_REQUEST_ID, 0);
-    usi_release(&c->bus->allocator, carried, length + USI_REQUEST_ID, 8);
-    return status;
-}
-
-us_status us_client_ask(us_client *c, const void *bytes, size_t length, int64_t *out_number) {
-    if (!c || !bytes || !out_number) return US_ERR_ARG;
-    if (!usi_is_message(c->request, bytes, length)) return US_ERR_SYNTAX;
-    if (c->dialect == US_DIALECT_CYCLONE) return ask_cyclone(c, bytes, length, out_number);
-    // The reader of the replies is named as the one who asks: a server waits until it has matched that. A
-    // number below 0 stands for none.
-    usi_sample_id related = {.sequence = -((int64_t)1 << 32)};
-    memcpy(related.writer, c->reader->id, USI_ID_LENGTH);
-    return c->bus->vendor->write_related(c->writer->endpoint, bytes, length, &related, out_number);
-}
-
-us_status us_client_take(us_client *c, void *buf, size_t cap, size_t *out_length, int64_t *out_number) {
-    if (!c || !out_length || !out_number) return US_ERR_ARG;
-    for (;;) {
-        us_sample sample;
-        us_status status = us_reader_take(c->reader, buf, cap, out_length, &sample);
-        if (status || *out_length == 0) return status;
-        if (c->dialect == US_DIALECT_FASTDDS) {
-            *out_number = sample.related_sequence;
-            if (!memcmp(sample.related_writer, c->reader->id, USI_ID_LENGTH) ||
-                !memcmp(sample.related_writer, c->writer->id, USI_ID_LENGTH))
-                return US_OK;
-            continue;
+void usi_services_serve(us_bus *bus) {
+    size_t cap = 4096;
+    uint8_t *buf = NULL;
+    for (us_service *s = NULL; (s = next_service(bus, s));) {
+        if (!s->handler) continue;
+        if (!buf && !(buf = usi_alloc(&bus->allocator, cap, 16))) return;
+        for (;;) {
+            size_t length = 0;
+            us_request_id id;
+            const us_status status = us_service_take(s, buf, cap, &length, &id);
+            if (status == US_ERR_LIMIT) {
+                usi_release(&bus->allocator, buf, cap, 16);
+                cap = length;
+                if (!(buf = usi_alloc(&bus->allocator, cap, 16))) return;
+                continue;
+            }
+            if (status || length == 0) break;
+            if (usi_is_message(s->request, buf, length)) s->handler(s->handler_context, s, id, buf, length);
         }
-        us_request_id id;
-        if (!take_id_out(buf, out_length, &id) || id.client != c->id) continue;
-        *out_number = id.number;
-        return US_OK;
     }
+    usi_release(&bus->allocator, buf, cap, 16);
+}
+
+bool usi_services_pay(us_bus *bus) {
+    for (us_service *s = NULL; atomic_load(&bus->n_owed) > 0 && (s = next_service(bus, s));)
+        pay(s);
+    return atomic_load(&bus->n_owed) > 0;
 }

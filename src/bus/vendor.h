@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 // "USv" and the number of the layout below.
-#define USI_VENDOR_ABI 0x55537606u
+#define USI_VENDOR_ABI 0x55537607u
 // The function that a vendor's library exports; it returns its table.
 #define USI_VENDOR_SYMBOL "usi_vendor_table"
 
@@ -49,8 +49,7 @@ typedef size_t usi_key_function(const us_message_type *type, const void *bytes, 
 // (bus/request.c): endpoints of the one are announced so that those of the other do not match them.
 typedef enum usi_meeting {
     USI_MEET_ALL,
-    USI_MEET_CYCLONE,  // programs on rmw_cyclonedds
-    USI_MEET_FASTDDS,  // programs on rmw_fastrtps
+    USI_MEET_OWN,  // programs of the same vendor
 } usi_meeting;
 
 // A sample by its writer, and its number among those of the writer.
@@ -77,6 +76,12 @@ typedef struct usi_vendor_endpoint_def {
     usi_key_function *key;
     const us_message_type *key_type;
     size_t key_bound;
+    // Of a type of which the name alone is known. is_keyed: it has keys, and nobody knows which; is_xcdr2:
+    // written in the second version of CDR, or read in either.
+    bool is_keyed, is_xcdr2;
+    // For readers with on_sample: it gets the ends of instances too, and each sample as it comes, whatever
+    // its instance.
+    bool has_ends;
 } usi_vendor_endpoint_def;
 
 // One participant of the network, by discovery.
@@ -130,6 +135,14 @@ typedef struct usi_vendor {
     // NULL where a vendor cannot, as Cyclone.
     us_status (*write_related)(usi_vendor_endpoint *writer, const void *bytes, size_t length,
                                const usi_sample_id *related, int64_t *out_sequence);
+
+    // From now on every writer of the network is told, those that are known at once and others when they are
+    // found, some more than once, on any thread; until the participant is closed. Once per participant.
+    us_status (*watch_writers)(usi_vendor_participant *participant, usi_visit_endpoint *visit, void *context);
+
+    // Writes a sample as it came from another participant: its kind, source time and key hash, and what it
+    // answers where the vendor can say that. *out_sequence is its number, 0 where it is not known.
+    us_status (*write_sample)(usi_vendor_endpoint *writer, const us_sample *sample, int64_t *out_sequence);
 } usi_vendor;
 
 typedef const usi_vendor *usi_vendor_function(void);

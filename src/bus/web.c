@@ -186,6 +186,7 @@ static void adopt(usi_web *web, int fd, const struct sockaddr_storage *from, soc
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
     memcpy(c->peer, peer, sizeof peer);
+    c->address = usi_web_address(peer);
     usi_web_heard(c, false);
     const lws_adoption_type type =
         LWS_ADOPT_SOCKET | LWS_ADOPT_HTTP | (web->has_tls ? LWS_ADOPT_ALLOW_SSL : 0);

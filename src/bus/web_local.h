@@ -35,6 +35,7 @@ struct usi_web_client {
     usi_web *web;
     struct lws *wsi;  // NULL: the slot is free
     char peer[USI_WEB_PEER];
+    uint64_t address;  // a hash of where it comes from, without the port
     // s, CLOCK_MONOTONIC: when something came last, when a message did, when it was asked whether it is
     // there.
     double heard, told, asked;
@@ -115,6 +116,8 @@ double usi_web_clock(void);  // s, CLOCK_MONOTONIC
 void usi_web_heard(usi_web_client *c, bool has_told);
 // True when there is a place for one more client, be it that of one that has been silent for long.
 bool usi_web_find_place(usi_web_client *newcomer);
+// The hash of "10.0.0.7" in "10.0.0.7:4711".
+uint64_t usi_web_address(const char *peer);
 // A free slot, be it that of a connection that has asked for nothing; NULL: there is none.
 usi_web_client *usi_web_find_slot(usi_web *web);
 

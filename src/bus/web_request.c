@@ -344,11 +344,11 @@ int usi_web_request_upgrade(usi_web_client *c, const char *to) {
     }
     if (!check_origin(c, host, &is_guest))
         return answer_text(c, 403, false, "Only the page that is served here may do this.\n");
+    check_token(c, is_guest);
     if (!usi_web_find_place(c)) {
         usi_web_refused(web, c->peer, "there are %d clients already", web->n_client);
         return answer_text(c, 503, false, "There are too many clients. Close a page that is not needed.\n");
     }
-    check_token(c, is_guest);
     c->is_counted = true;
     web->n_client++;
     return 0;

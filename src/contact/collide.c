@@ -144,18 +144,26 @@ static inline void add_point(usi_contacts *c, usi_touch *t, const usi_collision_
     t->n++;
 }
 
-// The feature of a core's point, which is none of a shape's.
-static const uint64_t CORE_FEATURE = UINT64_MAX;
-
 static void add_core(usi_contacts *c, usi_touch *t, const usi_collision_body *A,
                      const usi_collision_body *B) {
     usi_core_hit s;
     if (c->model->geom[t->geom_a].geom.kind == US_GEOM_MESH && usi_is_swift(c, t->geom_b) &&
         usi_swept_find(c, t->geom_a, A, t->geom_b, B, &s))
-        add_point(c, t, A, B, -s.normal, s.on_core - s.gap * s.normal, s.on_core, s.gap, CORE_FEATURE);
+        add_point(c, t, A, B, -s.normal, s.on_core - s.gap * s.normal, s.on_core, s.gap, USI_CORE_FEATURE);
     if (c->model->geom[t->geom_b].geom.kind == US_GEOM_MESH && usi_is_swift(c, t->geom_a) &&
         usi_swept_find(c, t->geom_b, B, t->geom_a, A, &s))
-        add_point(c, t, A, B, s.normal, s.on_core, s.on_core - s.gap * s.normal, s.gap, CORE_FEATURE - 1);
+        add_point(c, t, A, B, s.normal, s.on_core, s.on_core - s.gap * s.normal, s.gap, USI_CORE_FEATURE + 1);
+}
+
+// Points through which an earlier solve of this step went.
+static void add_passed(usi_contacts *c, usi_touch *t, const usi_collision_body *A,
+                       const usi_collision_body *B) {
+    for (int32_t i = 0; i < c->collide.n_passed; i++) {
+        const usi_passed *x = &c->collide.passed[i];
+        if (x->geom_a != t->geom_a || x->geom_b != t->geom_b) continue;
+        add_point(c, t, A, B, usi_from_A(A, &x->normal), A->p + usi_to_world(A, x->p_A),
+                  B->p + usi_to_world(B, x->p_B), x->gap, USI_PASSED_FEATURE + (uint64_t)i);
+    }
 }
 
 static void find_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
@@ -200,6 +208,7 @@ static void find_points(usi_contacts *c, const usi_contact_state *now, const usi
                   f.gap[i] - margin, f.feature[i]);
     }
     add_core(c, t, A, B);
+    if (c->collide.n_passed > 0) add_passed(c, t, A, B);
     if (old && t->n > 0) match_points(c, now, old, t, A);
 }
 
@@ -301,8 +310,10 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
     c->pair_model = now->pair_model;
     usi_find_frames(c, q, v, false);
     usi_find_boxes(c);
-    us_status status = usi_find_near(c);
-    if (status) return status;
+    if (!c->collide.is_fat_valid || c->n_paged > 0) {
+        us_status status = usi_find_near(c);
+        if (status) return status;
+    }
     if (usi_can_share_pairs(c))
         usi_shared_pairs(c, now);
     else

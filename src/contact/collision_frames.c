@@ -1,5 +1,11 @@
 // Where the links with shapes are at the start of a step, and how they move.
+#include <stddef.h>
+#include <string.h>
+
 #include "contact/contact__collide.h"
+
+// What a link has of fixed_body stands side by side, from its node on.
+enum { FIXED_END = offsetof(usi_collision_body, end_geom) + sizeof(int32_t) };
 
 static void set_axes(usi_collision_body *k) {
     us_mat3 R = us_quat_matrix(k->X_WN.q);
@@ -8,11 +14,13 @@ static void set_axes(usi_collision_body *k) {
     k->Z = usi_v4_set(R.m[2], R.m[5], R.m[8]);
 }
 
-static void set_frame(usi_collision_body *k, us_pose X) {
-    k->X_WN = X;
+static void set_world(usi_collision_body *k) {
+    k->X_WN = us_pose_identity();
     k->has_rotation = true;
-    k->p = usi_v4_from(X.p);
-    set_axes(k);
+    k->X = usi_v4_set(1, 0, 0);
+    k->Y = usi_v4_set(0, 1, 0);
+    k->Z = usi_v4_set(0, 0, 1);
+    k->p = k->w = k->v = usi_v4_zero();
 }
 
 static void place_free(const usi_contacts *c, usi_collision_body *k, const double *q) {
@@ -59,15 +67,10 @@ void usi_find_frames(usi_contacts *c, const double *q, const double *v, bool wan
     for (int32_t i = 0; i < c->n_collision_body; i++) {
         usi_collision_body *k = &c->collide.collision_body[i];
         const usi_collision_body *fixed = &c->fixed_body[i];
-        k->node = fixed->node;
-        k->tree = fixed->tree;
-        k->first_geom = fixed->first_geom;
-        k->end_geom = fixed->end_geom;
-        k->body = -1;
+        memcpy(&k->node, &fixed->node, FIXED_END - offsetof(usi_collision_body, node));
         if (!want_still && usi_is_still_ghost(c, k->tree)) continue;
         if (k->node < 0) {
-            set_frame(k, us_pose_identity());
-            k->w = k->v = usi_v4_zero();
+            set_world(k);
         } else if (m->tree[k->tree].is_free_body) {
             place_free(c, k, q);
             set_free_velocity(c, k, v);

@@ -41,7 +41,7 @@ typedef struct usi_block {
     double R[3];     // compliance, 1/kg; R[1] == R[2]
     double viscous;  // USI_POINT: N s, step times viscous friction, acts on rows 1, 2 while g0 > 0
     double K[2];     // kg, 1 / R of row 0 and of rows 1, 2
-    double limit;    // USI_ROTATION: limit of rows 1, 2, m
+    double limit;    // USI_ROTATION: limit of rows 1, 2, m. USI_POINT: 1 where it slides by weighted friction
     double rebound;  // USI_POINT: restitution of an impact, then (impact.c) minus the normal velocity that it
                      // asks for, m/s; 0: no impact
     double press;    // USI_ROTATION: K of the point's row 0 while that presses, 0 otherwise: set and used by
@@ -110,6 +110,10 @@ usi_sparse *usi_sparse_setup(void *memory, size_t bytes, int32_t n, const int32_
                              const int32_t (*pair)[2], int32_t n_pair);
 // Zero in all blocks: to be called before the next matrix is added, since factors overwrite the blocks.
 void usi_sparse_clear(usi_sparse *s);
+// The same of the blocks that no pair of the setup has: enough where all the others are written, those of a
+// pair by the first that has them.
+void usi_sparse_clear_fill(usi_sparse *s);
+bool usi_sparse_is_first(const usi_sparse *s, int32_t pair);
 // Block (i, j) in row-major order with usi_sparse_stride(s, j) doubles from row to row, zero where nothing
 // was added; NULL when not in the structure. 32-byte aligned. Lanes beyond the size of j must stay zero.
 // Constant time.

@@ -9,6 +9,7 @@ typedef struct usi_run {
     int32_t first, end;
     int32_t a, b;               // units; -1: the world
     bool is_free;               // no tree on either side
+    bool is_first;              // of free bodies alone: the first that has the blocks ab and ba
     double *aa, *bb, *ab, *ba;  // NULL: none
 } usi_run;
 
@@ -154,11 +155,15 @@ static inline double usi_coupling_impulse(const usi_problem *p, const usi_coupli
 }
 
 // newton_residual.c: impulses at the iterate, their slopes, and the residual in p->r. Returns the residual's
-// norm over that of the impulses. Twists of the bodies that are hit about O from the iterate (or, with
-// `is_step`, from the Newton step). Momenta of a tree's links about its own origin, from changes of the joint
-// velocities: into their n and f.
+// norm over that of the impulses. The links of trees have the twists of the start of the step, about their
+// own origin, in w and v.
 double usi_newton_residual(usi_problem *p);
-void usi_newton_twists(usi_problem *p, bool is_step);
+// Twists along the Newton step: of the bodies that are hit, about O, into p->step; of the trees' links, with
+// their momenta, where those of the iterate stand.
+void usi_newton_step_twists(usi_problem *p);
+// Of a tree's links about its own origin: twists from joint velocities, into w and v; changes of these and
+// their momenta from changes of the joint velocities, into aw and av, n and f.
+void usi_tree_twists(const usi_problem *p, int32_t t, const double *v);
 void usi_tree_momenta(const usi_problem *p, int32_t t, const double *delta);
 
 // newton_line.c: how far to go back from the end of a full step, -1 .. 0 of it, to where the slope of the

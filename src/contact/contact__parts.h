@@ -80,8 +80,10 @@ size_t usi_rigid_island_bytes(const us_model *m, int32_t max_contact);
 void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_contact_input *in, int32_t thread);
 // joints.c: of a tree in an island. Mass matrix (H; not of an island's only tree that branch.c takes) and its
 // diagonal (inertia), the impulse of all that does not depend on the velocity at the end of the step (push),
-// vel, and what acts on the joints (bounded_torque_now, joint_limit_now).
-void usi_tree_start(usi_contacts *c, const usi_contact_input *in, int32_t tree, bool wants_matrix);
+// vel, and what acts on the joints (bounded_torque_now, joint_limit_now). is_again: an earlier solve of the
+// step has used the links. Returns whether the links have the twists of vel.
+bool usi_tree_start(usi_contacts *c, const usi_contact_input *in, int32_t tree, bool wants_matrix,
+                    bool is_again);
 // Impulse and slope of everything that acts on single joints, springs and dampers included, at velocities v:
 // added to `impulse` and `slope`.
 void usi_joint_rows(const usi_contacts *c, int32_t tree, const double *restrict v, double *restrict impulse,
@@ -159,6 +161,13 @@ static inline void usi_block_velocity(const usi_free *body, const usi_block *k, 
     usi_block_twist(body, k, &w, &v);
     for (int j = 0; j < 3; j++)
         u[j] = usi_v4_sum(k->m[j] * w + k->d[j] * v);
+}
+
+// Features of points that are none of a shape's: of cores (swept.c), and of what a solve let through
+// (passed.c).
+static const uint64_t USI_CORE_FEATURE = UINT64_MAX - 1, USI_PASSED_FEATURE = UINT64_MAX - 1 - USI_MAX_PASSED;
+static inline bool usi_is_passed(uint64_t feature) {
+    return feature >= USI_PASSED_FEATURE && feature < USI_CORE_FEATURE;
 }
 
 #endif

@@ -71,13 +71,17 @@ typedef struct usi_contact_state {
 
 // A link that carries shapes (0 is the world), in this step.
 typedef struct usi_collision_body {
-    us_pose X_WN;              // with has_rotation; in any case where there are loops
-    usi_v4 X, Y, Z, p;         // columns of R_WN, position in the world
-    usi_v4 w, v;               // twist at p
-    double speed, spin;        // their lengths
-    int32_t node, tree, body;  // body: its place in its island's list
+    us_pose X_WN;        // with has_rotation; in any case where there are loops
+    usi_v4 X, Y, Z, p;   // columns of R_WN, position in the world
+    usi_v4 w, v;         // twist at p
+    double speed, spin;  // their lengths
+    // m/s, rad/s: of a solve of this step that took it farther than was looked at; 0: none.
+    double end_speed, end_spin;
+    int32_t node, tree, body;  // body: its place in its island's list; -1: none
     int32_t first_geom, end_geom;
     bool has_rotation;  // X_WN is known, and not only these columns
+    bool is_solved;     // rows of this step act on it: is_swift is known
+    bool is_swift;      // a solve of this step moves one of its shapes by more than half its thickness
 } usi_collision_body;
 
 // Where a collision body was when the boxes of its shapes were grown.
@@ -143,6 +147,7 @@ typedef struct usi_soil_contact {
     double vx, vy, spin;         // m/s, rad/s: wheels
     double direction;            // wheels: 1 or -1, where the soil lies that it meets
     double blend;                // wheels: 1 rolls, 0 rests
+    bool has_turned;             // wheels: it went the other way in the last step
     double drag[2];              // N s/m, how the shear along and across falls with the rim's speed
     double radius, area;         // feet: m of a ball, or else m^2
     double strip;                // feet: m, a ball that is half a capsule has so much of its straight part
@@ -152,6 +157,21 @@ typedef struct usi_soil_contact {
     double mean_change;                                          // feet: m, of the columns under it
     double share, aside;  // wheels: of its width in this soil, and m to the left where the middle of that is
 } usi_soil_contact;
+
+// A point through which a solve of this step went (passed.c), in the frames of the links' nodes.
+enum { USI_MAX_PASSED = 64 };
+typedef struct usi_passed {
+    us_vec3 p_A, p_B, normal;
+    double gap;  // m, at the start: less than what it is by what the turn takes of it within the step
+    int32_t geom_a, geom_b;
+} usi_passed;
+
+// How slow a link must be for none of its shapes to move by more than half its thickness in a step: each
+// component of v^2 + far2 w^2 less than max2.
+typedef struct usi_slow {
+    double far2;  // m^2
+    double max2;  // m^2/s^2
+} usi_slow;
 
 // An island: trees first_tree .. and points first_point .. in the sorted lists.
 typedef struct usi_island {
@@ -170,6 +190,7 @@ typedef struct usi_island {
     int32_t refused;          // 1 + the pair of materials whose model gave no usable law; 0: none
     int32_t n_impact;         // points with restitution
     int32_t n_skipped;        // points without rows: they do not press
+    bool is_started;          // a solve has begun: links of its trees carry what that made of them
     bool is_again;            // solved again: with points that the first solve went through, or after a push
     bool is_drained;          // what rolling gained is taken back already, in an earlier pass of this step
     bool is_pushed;           // overlaps are pushed apart: positions have velocities of their own
@@ -261,6 +282,7 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
     X(bool, may_press, max_contact + 1, "", "whether a point of each may press in this step")            \
     X(usi_point_now, point, max_contact, "", "contact points of this step")                              \
     X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")      \
+    X(usi_passed, passed, USI_MAX_PASSED, "", "points through which a solve of this step went")          \
     X(usi_soil_contact, soil_contact, max_soil_contact, "", "what is in soil")                           \
     X(us_soil, soil_here, max_soil_here, "",                                                             \
       "what the soil under each of these is like, where it varies over its ground")
@@ -306,8 +328,9 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
 
 #define USI_CONTACT_ARRAY(type, name, count, unit, about) type *name;
 typedef struct usi_collide_scratch {
-    int32_t n_near, n_touch, n_point, n_soil_contact;
+    int32_t n_near, n_touch, n_point, n_soil_contact, n_passed;
     bool is_fat_valid;  // near holds the pairs of fat
+    bool has_ends;      // some link may have an end_speed or end_spin other than 0
     double rise;        // m: no soil has come up higher above its ground; near holds the pairs up to there
     bool has_overlap;   // some pair lies in each other since they met
     USI_COLLIDE_FIELDS(USI_CONTACT_ARRAY)
@@ -376,6 +399,7 @@ typedef struct usi_contacts {
     int32_t n_collision_body, n_geom;
     int32_t max_contact, max_pair, max_block;
     bool has_joints, has_free;                   // some tree is not a free body; some is
+    bool has_skin;                               // some shape is a mesh or a height field
     const usi_actuation *actuation;              // of the step that is solved
     int32_t *coupling_start, *coupling_of_tree;  // by the tree of the first term
     int32_t *body_start, *body_of_tree;
@@ -391,6 +415,7 @@ typedef struct usi_contacts {
                        // deepest inwards
     double *far;       // m, largest distance of a shape's points from its node's origin
     usi_v4 *core;      // the middle of each shape, see swept.c
+    usi_slow *slow;    // of each link, see passed.c
     bool *is_plain;    // shapes whose axes are their node's
     int64_t n_solve, n_iteration, n_fallback;  // since create: islands, iterations, islands by other means
     int64_t n_fallback_by[USI_N_FALLBACK];     // islands by each bit of usi_fallback
@@ -447,6 +472,14 @@ void usi_find_islands(usi_contacts *c);
 // to push->out_* and next. Returns false when an island could not be solved.
 bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contact_state *next,
                        const usi_contact_input *in);
+
+// passed.c. After usi_solve_islands: looks for what it let through a mesh or a height field; true: there is
+// some, and usi_collide from the same state, with the islands and the solve after it, will see to it. Before
+// the first usi_collide of a step: forgets what there was.
+bool usi_find_passed(usi_contacts *c, const usi_contact_state *now);
+void usi_forget_passed(usi_contacts *c);
+// Of a link of fixed_body, once far and core are known.
+usi_slow usi_slow_of(const usi_contacts *c, const usi_collision_body *k);
 
 // The box around each tree's shapes at (q, v), grown by `lead` s of its motion and `more` m; one without
 // shapes gets an inverted one. Ghosts that are still included. Overwrites the links' frames.

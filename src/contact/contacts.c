@@ -158,7 +158,8 @@ static bool fill_fixed(usi_contacts *c) {
         c->n_collision_body += of_node[i];
     c->fixed_body = usi_arena_alloc(&c->fixed, (size_t)c->n_collision_body * sizeof *c->fixed_body,
                                     _Alignof(usi_collision_body));
-    if (!c->fixed_body) return false;
+    c->slow = usi_arena_alloc(&c->fixed, (size_t)c->n_collision_body * sizeof *c->slow, _Alignof(usi_slow));
+    if (!c->fixed_body || !c->slow) return false;
     memset(c->fixed_body, 0, (size_t)c->n_collision_body * sizeof *c->fixed_body);
     c->fixed_body[0].node = c->fixed_body[0].tree = -1;
     int32_t n = 1, t = 0;
@@ -173,6 +174,7 @@ static bool fill_fixed(usi_contacts *c) {
     while (t <= m->n_tree)
         c->tree_body_start[t++] = n;
     for (int32_t g = 0, k = 0; k < c->n_collision_body; k++) {
+        c->fixed_body[k].body = -1;
         c->fixed_body[k].first_geom = g;
         while (g < m->n_geom && m->geom[g].node == c->fixed_body[k].node)
             c->body_of_geom[g++] = k;
@@ -183,7 +185,11 @@ static bool fill_fixed(usi_contacts *c) {
         c->is_plain[g] = q.x == 0 && q.y == 0 && q.z == 0;
         c->far[g] = max_distance(&m->geom[g]);
         c->core[g] = usi_core_of(&m->geom[g]);
+        c->has_skin = c->has_skin || m->geom[g].geom.kind == US_GEOM_MESH ||
+                      m->geom[g].geom.kind == US_GEOM_HEIGHT_FIELD;
     }
+    for (int32_t k = 0; k < c->n_collision_body; k++)
+        c->slow[k] = usi_slow_of(c, &c->fixed_body[k]);
     order_inwards(c);
     for (int32_t l = 0; l < m->n_loop; l++) {
         c->loop_body[2 * l] = m->loop[l].node_a < 0 ? 0 : of_node[m->loop[l].node_a];
@@ -326,6 +332,7 @@ void usi_contacts_poison(usi_contacts *c) {
         c->solve.layout[i].n_unit = 0;
     }
     c->collide.is_fat_valid = false;
+    c->collide.has_ends = true;
     c->islands.n_grouped = -1;
     c->collide.n_near = c->collide.n_touch = c->collide.n_point = c->islands.n_island =
         c->collide.n_soil_contact = 0;

@@ -124,10 +124,17 @@ static void set_share(usi_contacts *c, usi_island *s, double share) {
 // Regula falsi between a share that creates energy and one that does not (0 at last), with the end that stays
 // counted half (Illinois); by halves while nothing is known of the lower end.
 bool usi_impact_again(usi_contacts *c, usi_island *s, const usi_contact_state *next) {
-    if (s->failed || s->share == 0 || s->round > MAX_ROUNDS) return false;
+    if (s->failed || s->share == 0) return false;
     double impact, work = work_of(c, s, next, &impact);
     if (s->round == 0 && work <= ROUNDING * impact) return false;
     if (s->round > 0 && work <= 0 && work >= -SHORT * impact) return false;
+    if (s->round > MAX_ROUNDS) {
+        // Jammed bodies have several solutions, and that of the share that took energy may give some when it
+        // is looked for again. Without any rebound none does.
+        if (work <= 0) return false;
+        set_share(c, s, 0);
+        return true;
+    }
     bool is_low = work <= 0;
     if (is_low) {
         if (s->low_work > -INFINITY && s->round > 1) s->high_work *= 0.5;

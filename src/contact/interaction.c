@@ -139,6 +139,7 @@ void usi_touch_compliant(const us_touch *touch, us_touch_law *law) {
     // force.
     law->torsion = values->kinetic_friction * values->torsion_radius * values->rotational * (2.0 / 3);
     law->rolling = values->rolling_length;
+    law->transition = values->transition_speed;
 }
 
 // ---- spring-damper ----
@@ -202,7 +203,7 @@ bool usi_touch_ask(int32_t index, const us_interaction *model, const us_touch *t
          is_usable(law->tangent_damping);
     ok = ok && is_usable(law->static_friction) && is_usable(law->kinetic_friction) && is_usable(law->viscous);
     ok = ok && is_usable(law->torsion) && is_usable(law->rolling) && is_usable(law->restitution) &&
-         law->restitution <= 1;
+         is_usable(law->transition) && law->restitution <= 1;
     for (int i = 0; i < US_TOUCH_MEMORY; i++)
         ok = ok && isfinite(memory[i]);
     return ok;

@@ -208,7 +208,7 @@ void usi_find_islands(usi_contacts *c) {
         usi_island *s = &c->islands.island[i];
         s->n_iteration = s->refused = s->n_impact = s->round = 0;
         s->share = s->low = s->high = s->low_work = s->high_work = 0;
-        s->failed = s->is_again = s->is_pushed = s->is_drained = false;
+        s->failed = s->is_started = s->is_again = s->is_pushed = s->is_drained = false;
         s->fallback = 0;
         for (int32_t k = 0; k < s->n_body; k++)
             c->collide.collision_body[c->islands.collision_body_of[s->first_body + k]].body = k;

@@ -88,16 +88,19 @@ static bool predict(usi_contacts *c, const usi_contact_input *in, usi_span span)
 // the start they feed a tree that spins: its energy grows by (h w)^2 in each step. Links that are fast enough
 // for that to matter get those of the velocity that they would leave by themselves, which takes energy
 // instead, as an implicit step does.
-void usi_tree_start(usi_contacts *c, const usi_contact_input *in, int32_t tree, bool wants_matrix) {
+bool usi_tree_start(usi_contacts *c, const usi_contact_input *in, int32_t tree, bool wants_matrix,
+                    bool is_again) {
     const us_model *m = c->model;
     us_dyn *d = c->dyn;
     usi_span span = {m->tree[tree].first, m->tree[tree].end};
+    if (is_again) usi_kinematics_of(d, span, in->q, in->v, NULL);
     tree_impulse(c, in, tree, span);
     if (!wants_matrix) usi_crba_diagonal_of(d, span, c->joints.inertia);
     if (wants_matrix) usi_crba_of(d, span, c->joints.H);
     for (int32_t i = span.first; wants_matrix && i < span.end; i++)
         c->joints.inertia[i] = c->joints.H[m->row_start[i + 1] - 1];
-    if (is_fast(d, span, m->step) && predict(c, in, span)) {
+    const bool is_ahead = is_fast(d, span, m->step) && predict(c, in, span);
+    if (is_ahead) {
         usi_kinematics_of(d, span, in->q, c->joints.vel, NULL);
         tree_impulse(c, in, tree, span);
     }
@@ -106,6 +109,7 @@ void usi_tree_start(usi_contacts *c, const usi_contact_input *in, int32_t tree, 
         c->joints.inertia[i] += m->armature[i];
         c->joints.inv_pivot[i] = 1 / c->joints.inertia[i];
     }
+    return !is_ahead;
 }
 
 void usi_tree_finish(usi_contacts *c, const usi_contact_input *in, int32_t tree) {

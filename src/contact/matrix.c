@@ -197,6 +197,13 @@ static inline void take_six(double *to, const usi_six *W) {
     }
 }
 
+static inline void put_minus_six(double *to, const usi_six *W) {
+    for (int i = 0; i < 6; i++) {
+        usi_store(to + 8 * i, usi_v4_zero() - W->a[i]);
+        usi_store(to + 8 * i + 4, usi_v4_zero() - W->b[i]);
+    }
+}
+
 static void put_tree(const usi_problem *p, double *to, int32_t stride, int32_t t) {
     const us_model *m = p->c->model;
     int32_t first = m->tree[t].first;
@@ -291,7 +298,8 @@ static void add_sides(usi_problem *p, const usi_run *r) {
 static bool factor_blocks(usi_problem *p) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
-    if (!p->is_clear) usi_sparse_clear(p->sparse);
+    if (!p->is_clear && p->is_free) usi_sparse_clear_fill(p->sparse);
+    if (!p->is_clear && !p->is_free) usi_sparse_clear(p->sparse);
     p->is_clear = false;
     for (int32_t i = 0; i < p->n_unit; i++) {
         int32_t t = c->islands.members[p->s->first_tree + i];
@@ -311,10 +319,13 @@ static bool factor_blocks(usi_problem *p) {
         }
         // All blocks of a pair of free bodies make one matrix.
         usi_six W = {0};
-        if (!sum_blocks(p, r->first, r->end, &W)) continue;
+        if (!sum_blocks(p, r->first, r->end, &W) && !r->is_first) continue;
         if (r->aa) add_six(r->aa, &W);
         if (r->bb) add_six(r->bb, &W);
-        if (r->ab) {
+        if (r->is_first) {
+            put_minus_six(r->ab, &W);
+            put_minus_six(r->ba, &W);
+        } else if (r->ab) {
             take_six(r->ab, &W);
             take_six(r->ba, &W);
         }
@@ -383,8 +394,12 @@ static int32_t find_pairs(usi_problem *p, int32_t (*pair)[2], int32_t max) {
 }
 
 static void point_runs(usi_problem *p) {
+    int32_t pair = 0;
     for (usi_run *r = p->run, *end = r + p->n_run; r < end; r++) {
+        const int32_t k = pair;
+        pair += r->a >= 0 && r->b >= 0;
         if (!r->is_free) continue;
+        r->is_first = p->is_free && pair > k && usi_sparse_is_first(p->sparse, k);
         if (r->a >= 0) r->aa = usi_sparse_block(p->sparse, r->a, r->a);
         if (r->b >= 0) r->bb = usi_sparse_block(p->sparse, r->b, r->b);
         if (r->a >= 0 && r->b >= 0) {

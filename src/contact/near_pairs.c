@@ -69,7 +69,7 @@ static inline void set_speed(usi_collision_body *k) {
 // Whether no shape of a link can have left its grown box: the link has moved and turned by less than those
 // leave. Not asked where all are near others. Sets the speeds.
 static inline bool has_stayed(const usi_contacts *c, usi_collision_body *k, const usi_stay *from) {
-    if (from->room <= 0 || !usi_is_fast(c, USI_FAST_BOXES)) {
+    if (from->room <= 0 || k->end_speed > 0 || !usi_is_fast(c, USI_FAST_BOXES)) {
         set_speed(k);
         return false;
     }
@@ -112,18 +112,29 @@ static usi_corners open_below(const usi_contacts *c, int32_t geom, const usi_col
     return box;
 }
 
+// What a shape that reaches so far may move in a second, m.
+static inline double way_of(const usi_collision_body *k, double far) {
+    const double way = k->speed + k->spin * far, end = k->end_speed + k->end_spin * far;
+    return end > way ? end : way;
+}
+
 // The boxes of a link's shapes, or of those that are near others. False when one has left its grown box.
 static inline bool find_boxes_of(usi_contacts *c, const usi_collision_body *k, bool only_near) {
     const us_model *m = c->model;
+    const bool is_world = k->node < 0;
+    const double step = m->step;
     bool ok = true;
-    for (int32_t g = k->first_geom; g < k->end_geom; g++) {
+    for (int32_t g = k->first_geom, end = k->end_geom; g < end; g++) {
         if (only_near && !c->collide.is_near[g]) continue;
-        c->collide.grow[g] = USI_BASE_MARGIN + m->geom[g].margin +
-                             (k->node < 0 ? 0 : m->step * (k->speed + k->spin * c->far[g]));
-        usi_corners box = box_of(c, g, k, c->collide.grow[g] + m->geom[g].tread);
-        if (m->geom[g].patch >= 0) box.max += usi_v4_set(0, 0, max_rise(c, g));
-        if (m->geom[g].is_soil || m->geom[g].has_region) box = open_below(c, g, k, box);
-        ok = ok && is_inside(box, usi_corners_of(&c->collide.fat[g].box));
+        const usi_geom *geom = &m->geom[g];
+        const double grow = USI_BASE_MARGIN + geom->margin + (is_world ? 0 : step * way_of(k, c->far[g]));
+        c->collide.grow[g] = grow;
+        usi_corners box = box_of(c, g, k, grow + geom->tread);
+        if (is_world) {
+            if (geom->patch >= 0) box.max += usi_v4_set(0, 0, max_rise(c, g));
+            if (geom->is_soil || geom->has_region) box = open_below(c, g, k, box);
+        }
+        ok = ok & is_inside(box, usi_corners_of(&c->collide.fat[g].box));
         c->collide.box[g] = (us_aabb){usi_v4_vec3(box.min), usi_v4_vec3(box.max)};
     }
     return ok;

@@ -49,7 +49,7 @@ static const double TOLERANCE = 1e-6;
 // iterations. (In a pile that takes too long: each step of the last creeping would cost an iteration.)
 static const double TOLERANCE_AT_REST = 1e-12;
 // The same of a robot on its own whose joints are all slower than STILL, m/s and rad/s: parked, it stays
-// where it is.
+// where it is. Slower than REST_SPEED it stops as a pile does.
 static const double TREE_AT_REST = 1e-10, STILL = 1e-5;
 // Acceptance threshold of warm starts of moving bodies, faster than STEADY_SPEED, m/s and rad/s: velocities
 // that were found anew are kept only with a smaller residual, of one body and of several. Kept at the first
@@ -172,16 +172,46 @@ static bool is_going_on(const usi_problem *p) {
     return sum * m->step * m->step > FAR_TREE * FAR_TREE * p->weight;
 }
 
+// Copies what a residual leaves for the matrix between the problem and the free part of the work space: r, u,
+// G, g, and the slopes of the joint rows. False when there is no room for it.
+static bool copy_residual(usi_problem *p, bool is_back) {
+    const size_t n_block = (size_t)p->s->n_block, n_var = (size_t)p->n_var;
+    double *at = (double *)(void *)p->at;
+    if ((size_t)(p->end - p->at) < (2 * n_var + 15 * n_block) * sizeof *at) return false;
+    double *parts[] = {p->r, p->u, p->G};
+    const size_t n[] = {n_var, 3 * n_block, 9 * n_block};
+    for (int i = 0; i < 3; i++) {
+        memcpy(is_back ? parts[i] : at, is_back ? at : parts[i], n[i] * sizeof *at);
+        at += n[i];
+    }
+    for (usi_block *k = p->block, *end = k + n_block; k < end; k++, at += 3)
+        memcpy(is_back ? k->g : at, is_back ? at : k->g, sizeof k->g);
+    for (int32_t i = 0; i < p->n_unit && !p->is_free; i++) {
+        const usi_tree *tree = usi_unit_tree(p, i);
+        const size_t size = (size_t)(tree->end - tree->first) * sizeof *at;
+        double *diag = p->c->solve.diag + tree->first;
+        memcpy(is_back ? diag : at, is_back ? at : diag, size);
+        at += tree->end - tree->first;
+    }
+    return true;
+}
+
 // Takes the start with the smaller residual; trees that go on as they did are asked ahead first, which is
 // mostly good enough.
 static double choose_start(usi_problem *p) {
-    bool is_first = is_going_on(p);
-    double ahead = is_first ? try_start(p, true) : 0;
-    if (is_first && ahead < NEAR) return ahead;
-    double error = is_first ? try_start(p, false) : usi_newton_residual(p);
-    if (error <= (p->is_free ? FAR : FAR_TREE) || (is_first && error <= ahead)) return error;
-    ahead = try_start(p, true);
-    return ahead < error ? ahead : try_start(p, false);
+    const bool is_first = is_going_on(p);
+    const double far = p->is_free ? FAR : FAR_TREE,
+                 one = is_first ? try_start(p, true) : usi_newton_residual(p);
+    if (is_first ? one < NEAR : one <= far) return one;
+    const double scale = p->scale;
+    const bool is_kept = copy_residual(p, false);
+    const double other = try_start(p, !is_first);
+    if (is_first ? other <= far || other <= one : other < one) return other;
+    if (!is_kept) return try_start(p, is_first);
+    set_start(p, is_first);
+    copy_residual(p, true);
+    p->scale = scale;
+    return one;
 }
 
 // The square of the velocity of the fastest free body, (m/s)^2 and (rad/s)^2 alike, in the last step.
@@ -195,29 +225,35 @@ static double max_speed(const usi_problem *p) {
     return max;
 }
 
-// Whether free bodies can stand still: their residual without any motion is small. They stay at the start if
-// not.
+// Whether free bodies, or a tree, can stand still: their residual without any motion is small. They stay at
+// the start if not.
 static bool can_stop(usi_problem *p) {
-    for (int32_t i = 0; i < p->n_unit; i++)
+    const usi_tree *tree = usi_unit_tree(p, 0);
+    for (int32_t j = tree->first; j < tree->end && !p->is_free; j++)
+        p->c->joints.vel[j] = 0;
+    for (int32_t i = 0; i < p->n_unit && p->is_free; i++)
         p->body[i].w = p->body[i].v = usi_v4_zero();
+    p->has_moved = true;
     if (usi_newton_residual(p) <= STOPPED) return true;
     try_start(p, false);
     return false;
 }
 
-// Whether a joint of an island's tree moved in the last step.
-static bool has_motion(const usi_problem *p) {
+// Whether the velocities of a tree on its own are the answer, which have a residual within the tolerance.
+static bool is_answer_of_tree(usi_problem *p, double error) {
     const usi_tree *tree = usi_unit_tree(p, 0);
+    if (error <= TREE_AT_REST) return true;
     double square = 0;
     for (int32_t j = tree->first; j < tree->end; j++)
         square += p->in->v[j] * p->in->v[j];
-    return square > STILL * STILL;
+    if (square > STILL * STILL || square == 0) return true;
+    return square <= REST_SPEED * REST_SPEED && p->load > 0 && can_stop(p);
 }
 
 // Whether the velocities of the start are the answer.
 static bool is_answer(usi_problem *p, double error) {
     if (error > TOLERANCE) return false;
-    if (!p->is_free) return error <= TREE_AT_REST || p->n_unit > 1 || has_motion(p);
+    if (!p->is_free) return p->n_unit > 1 || is_answer_of_tree(p, error);
     const bool is_single = p->n_unit == 1;
     if (is_single && error <= TOLERANCE_AT_REST) return true;
     const double speed = max_speed(p);
@@ -516,7 +552,8 @@ static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_con
 static void start_tree(usi_problem *p, int32_t t) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
-    usi_tree_start(c, p->in, t, p->s->kind != USI_ISLAND_BRANCH);
+    const bool wants_matrix = p->s->kind != USI_ISLAND_BRANCH;
+    if (!usi_tree_start(c, p->in, t, wants_matrix, p->s->is_started)) usi_tree_twists(p, t, p->in->v);
     for (int32_t j = m->tree[t].first; j < m->tree[t].end; j++)
         p->load += c->joints.impulse[j] * c->joints.impulse[j] * c->joints.inv_pivot[j];
 }
@@ -530,6 +567,7 @@ void usi_newton(usi_contacts *c, usi_island *s, const usi_contact_input *in, int
     for (int32_t i = 0; i < p.n_unit && !p.is_free; i++) {
         if (!usi_unit_is_free(&p, i)) start_tree(&p, c->islands.members[s->first_tree + i]);
     }
+    s->is_started = true;
     if (!goes_free(&p)) {
         // Free bodies are there already, unless the island is solved again.
         p.has_moved = false;

@@ -46,7 +46,7 @@ static double slope_at(usi_problem *p, double alpha) {
 static void prepare_line(usi_problem *p) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
-    usi_newton_twists(p, true);
+    usi_newton_step_twists(p);
     for (int32_t i = 0; i < p->s->n_block; i++) {
         const usi_block *k = &p->block[i];
         usi_v4 w = usi_v4_zero(), v = w;
@@ -75,7 +75,6 @@ static void prepare_line(usi_problem *p) {
             continue;
         }
         const usi_tree *tree = &m->tree[t];
-        usi_tree_momenta(p, t, c->joints.step_v);
         usi_project_forces_of(c->dyn, (usi_span){tree->first, tree->end}, c->joints.work);
         for (int32_t j = tree->first; j < tree->end; j++) {
             c->joints.work[j] += m->armature[j] * c->joints.step_v[j];

@@ -7,7 +7,7 @@
 
 // Twists of a tree's links about its own origin, from joint velocities: into the links. The last one's is at
 // hand for the next, mostly its child.
-static void tree_twists(const usi_problem *p, int32_t t, const double *v) {
+void usi_tree_twists(const usi_problem *p, int32_t t, const double *v) {
     const us_model *m = p->c->model;
     usi_link *link = p->c->dyn->link;
     usi_v4 w = usi_v4_zero(), o = w;
@@ -66,33 +66,60 @@ static double squares_over(int32_t n, const double *a, const double *b) {
     return usi_v4_sum(four) + rest;
 }
 
-// Twists of the bodies that are hit about O from the iterate (or, with `is_step`, from the Newton step).
-void usi_newton_twists(usi_problem *p, bool is_step) {
+// What the joint velocities of the trees have changed by since the step began, and the momenta of that: once
+// for the twists of the bodies and for the residual.
+static void find_changes(usi_problem *p) {
+    usi_contacts *c = p->c;
+    for (int32_t i = 0; i < p->n_unit; i++) {
+        if (usi_unit_is_free(p, i)) continue;
+        const int32_t t = c->islands.members[p->s->first_tree + i], first = c->model->tree[t].first,
+                      end = c->model->tree[t].end;
+        for (int32_t j = first; j < end; j++)
+            c->solve.delta[j] = c->joints.vel[j] - p->in->v[j];
+        if (p->has_moved) {
+            usi_tree_momenta(p, t, c->solve.delta);
+            continue;
+        }
+        for (int32_t j = first; j < end; j++) {
+            usi_link *l = &c->dyn->link[j];
+            l->aw = l->av = l->n = l->f = usi_v4_zero();
+        }
+    }
+}
+
+// Twists of the bodies of trees that are hit about O: those at the start of the step, which the links have,
+// and what they have changed by.
+static void find_twists(usi_problem *p) {
+    const usi_contacts *c = p->c;
+    for (int32_t i = 0; i < p->n_hit; i++) {
+        const usi_collision_body *k = usi_body_collision_body(p, p->hit[i]);
+        if (c->model->tree[k->tree].is_free_body) continue;
+        const usi_link *l = &c->dyn->link[k->node];
+        const usi_v4 w = l->w + l->aw;
+        usi_free *body = &p->body[p->hit[i]];
+        body->w = w;
+        body->v = l->v + l->av + usi_v4_cross(w, usi_origin_shift(p, k->tree));
+    }
+}
+
+void usi_newton_step_twists(usi_problem *p) {
     const usi_contacts *c = p->c;
     for (int32_t k = 0; k < p->n_unit; k++) {
         if (!usi_unit_is_free(p, k))
-            tree_twists(p, c->islands.members[p->s->first_tree + k],
-                        is_step ? c->joints.step_v : c->joints.vel);
+            usi_tree_momenta(p, c->islands.members[p->s->first_tree + k], c->joints.step_v);
     }
     for (int32_t i = 0; i < (p->is_free ? p->s->n_body : p->n_hit); i++) {
         const int32_t b = p->is_free ? i : p->hit[i];
         const usi_collision_body *k = usi_body_collision_body(p, b);
         if (c->model->tree[k->tree].is_free_body) {
-            if (!is_step) continue;
             const double *x = p->x + p->unit_start[c->islands.tree[k->tree].variable];
             p->step[2 * b] = usi_v4_set(x[0], x[1], x[2]);
             p->step[2 * b + 1] = usi_v4_set(x[3], x[4], x[5]);
             continue;
         }
         const usi_link *l = &c->dyn->link[k->node];
-        usi_v4 v = l->v + usi_v4_cross(l->w, usi_origin_shift(p, k->tree));
-        if (is_step) {
-            p->step[2 * b] = l->w;
-            p->step[2 * b + 1] = v;
-        } else {
-            p->body[b].w = l->w;
-            p->body[b].v = v;
-        }
+        p->step[2 * b] = l->aw;
+        p->step[2 * b + 1] = l->av + usi_v4_cross(l->aw, usi_origin_shift(p, k->tree));
     }
 }
 
@@ -187,7 +214,10 @@ static inline usi_v4 free_residual(const usi_problem *p, int32_t b, double *x) {
 double usi_newton_residual(usi_problem *p) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
-    if (!p->is_free) usi_newton_twists(p, false);
+    if (!p->is_free) {
+        find_changes(p);
+        find_twists(p);
+    }
     double impulses = apply_blocks(p), scale = p->load + impulses * p->inv_mass;
     p->scale = scale;
     usi_v4 squares = usi_v4_zero();
@@ -205,15 +235,8 @@ double usi_newton_residual(usi_problem *p) {
         }
         usi_span span = {m->tree[t].first, m->tree[t].end};
         for (int32_t j = span.first; j < span.end; j++) {
-            c->solve.delta[j] = c->joints.vel[j] - p->in->v[j];
             c->solve.residual[j] = c->joints.impulse[j];
             c->solve.diag[j] = 0;
-        }
-        if (p->has_moved) {
-            usi_tree_momenta(p, t, c->solve.delta);
-        } else {
-            for (int32_t j = span.first; j < span.end; j++)
-                c->dyn->link[j].n = c->dyn->link[j].f = usi_v4_zero();
         }
         usi_v4 shift = usi_origin_shift(p, t);
         for (int32_t k = 0; k < p->n_hit; k++) {

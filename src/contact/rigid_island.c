@@ -504,9 +504,10 @@ void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_contact_input *i
     for (int32_t i = 0; i < p.n_unit; i++) {
         unit *u = &p.unit[i];
         if (!u->L) continue;
-        usi_tree_start(c, in, u->tree, true);
+        usi_tree_start(c, in, u->tree, true, s->is_started);
         memcpy(p.held + u->first, in->v + c->model->tree[u->tree].first, (size_t)u->n * sizeof(double));
     }
+    s->is_started = true;
     find_points(&p);
     for (int round = 0; round < MAX_ROUNDS; round++) {
         if (!free_velocities(&p)) {

@@ -78,10 +78,11 @@ typedef struct usi_pair_now {
     const usi_pair *pair;
     us_touch seen;
     us_touch_law law;
-    usi_v4 R, K;  // of the blocks: three compliances and h viscous; two stiffnesses, no limit and no rebound
-    double sink;  // 1/s, b of the normal row over the gap, where that decides alone
-    double give;  // m/(N s), b of the tangential rows over the force of the stretch
-    double separation;  // m/s, max speed at which an overlap is resolved
+    usi_v4 R, K;   // of the blocks: three compliances and h viscous; two stiffnesses, no limit and no rebound
+    double sink;   // 1/s, b of the normal row over the gap, where that decides alone
+    double give;   // m/(N s), b of the tangential rows over the force of the stretch
+    double floor;  // m/s, least b of the normal row: minus the max speed at which an overlap is resolved,
+                   // where the stiffness is ours to choose
     bool is_compliant;  // the built-in model: only the force changes from point to point
     bool is_ours;       // its stiffness is ours to choose
     bool is_plain;      // no restitution, no turning rows
@@ -91,6 +92,7 @@ typedef struct usi_pair_now {
     int32_t n_impact;  // points of the island so far that restitution acts on
     bool was_kept;     // the last step kept its velocities, by these points
     bool is_soft;      // for sweeps
+    bool is_warm;      // the solver begins with the last impulses: Newton's method begins with velocities
 } pair_now;
 
 bool usi_rows_create(usi_contacts *c) {
@@ -105,7 +107,7 @@ void usi_rows_start(usi_contacts *c) {
         pair_now *n = &c->rows.pair[i];
         n->A = n->B = c->collide.collision_body;
         n->pair = c->model->pair;
-        n->is_compliant = false;
+        n->is_compliant = n->is_ours = false;
         n->fall = c->model->step * c->fall_speed;
         n->normal = usi_v4_all(NAN);
     }
@@ -138,7 +140,7 @@ static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_s
     int32_t ma = t->material, mb = g->material_b, entry = ma * m->n_material + mb;
     const usi_pair *pair = &m->pair[entry];
     const double mass = g->mass;
-    n->separation = g->separation;
+    n->floor = n->is_ours ? -g->separation : -INFINITY;
     // The built-in model says the same of the same materials, masses and loads.
     bool is_soft = s->kind == USI_ISLAND_GAUSS_SEIDEL;
     if (usi_is_fast(c, USI_FAST_PAIR) && n->is_compliant && n->pair == pair && n->seen.mass == mass &&
@@ -158,10 +160,12 @@ static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_s
         usi_touch_compliant(seen, &law);
         n->law = law;
         n->is_ours = seen->values->stiffness == 0;
+        n->floor = n->is_ours ? -g->separation : -INFINITY;
         if (is_soft) soften(&n->law, mass, m->step, 0);
         set_rows(n, m->step);
         return;
     }
+    n->is_ours = false;
     seen->material_a = m->names + m->material_name[ma];
     seen->material_b = m->names + m->material_name[mb];
     bool has_row = pair->parameter >= 0;
@@ -239,8 +243,27 @@ static void make_impact(usi_block *k, double restitution, double stiffness) {
         k->K[j] = fmax(k->K[j], stiffness);
     k->R[0] = 1 / k->K[0];
     k->R[1] = k->R[2] = 1 / k->K[1];
-    k->b[1] = k->b[2] = 0;
+    k->b[1] = k->b[2] = k->limit = 0;
     k->rebound = restitution;
+}
+
+// Kinetic friction that fades at low speed: mu v / sqrt(v0^2 + w^2), v being the speed at the end of the step
+// and v0 that at its start: a damper within the circle of mu, stable however small w is, and at a steady
+// speed the law itself. Rigid rows have no dampers: they take both speeds at the start.
+static void weight_friction(usi_block *k, double limit, double transition, double square, bool is_rigid) {
+    const double scale = 1 / sqrt(square + transition * transition), K = limit * scale;
+    if (is_rigid) k->mu *= sqrt(square) * scale;
+    if (is_rigid || !(K > 0)) return;
+    k->K[1] = K;
+    k->R[1] = k->R[2] = 1 / K;
+    k->b[1] = k->b[2] = 0;
+    k->limit = 1;
+}
+
+// What went through a skin is stopped by a row that gives next to nothing.
+static void harden(usi_block *k, double stiffness) {
+    k->K[0] = fmax(k->K[0], stiffness);
+    k->R[0] = 1 / k->K[0];
 }
 
 // The law of a point, where it is not that of its pair. False when its model gives none.
@@ -277,7 +300,7 @@ static inline double offset(const usi_contacts *c, const usi_island *s, const us
     if (s->kind == USI_ISLAND_RIGID) return RIGID_SHARE * p->gap / h;
     if (!n->is_compliant) return -n->R[0] * h * (n->law.force + n->law.damping * un);
     double b = n->sink * p->gap;
-    return n->is_ours && b < -n->separation ? -n->separation : b;
+    return b < n->floor ? n->floor : b;
 }
 
 // The stretch of a point's spring in the world's axes. While it sticks that is measured between the spring's
@@ -371,6 +394,15 @@ static inline void put_numbers(usi_block *k, usi_v4 b_mu, usi_v4 g_radius, usi_v
     at[3] = K_limit_rebound;
 }
 
+// The impulse of the last step along the rows, and the radius of its friction.
+static inline usi_v4 last_impulse(const pair_now *n, const usi_point_now *p, const usi_anchor *old,
+                                  double mu) {
+    usi_v4 g = usi_from_A(n->A, &old->g);
+    g = usi_three_sums(g * p->n, g * n->t, g * n->s);
+    const double g0 = g[0] > 0 ? g[0] : 0;
+    return (usi_v4){g0, g[1], g[2], usi_friction_limit(mu, g0)};
+}
+
 static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, usi_point_now *p,
                        const usi_contact_state *now, usi_contact_state *next, pair_now *n, usi_block **at) {
     const double h = c->model->step;
@@ -378,14 +410,17 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, usi_poin
     const usi_anchor *old = p->old >= 0 ? &now->anchor[p->old] : &blank;
     usi_anchor *kept = &next->anchor[i];
     // What sticks by the built-in model alone does not depend on how it moves.
-    const bool wants_motion = old->is_sliding || !n->is_compliant || !n->is_plain || p->soil_contact >= 0;
+    const bool is_alone = n->is_compliant & n->is_plain & (p->soil_contact < 0),
+               wants_motion = !is_alone || old->is_sliding;
     usi_v4 u = wants_motion ? n->v + usi_v4_cross(n->w, p->p - n->A->p) : usi_v4_zero(), r = p->p - s->O;
     double un = wants_motion ? usi_v4_dot(u, p->n) : 0;
-    usi_soil_contact *wheel = p->soil_contact >= 0 && c->collide.soil_contact[p->soil_contact].is_wheel
-                                  ? &c->collide.soil_contact[p->soil_contact]
-                                  : NULL;
+    usi_soil_contact *wheel =
+        !is_alone && p->soil_contact >= 0 && c->collide.soil_contact[p->soil_contact].is_wheel
+            ? &c->collide.soil_contact[p->soil_contact]
+            : NULL;
     memcpy(kept->memory, old->memory, sizeof kept->memory);
-    if ((p->soil_contact >= 0 || !n->is_compliant) && !ask(c, s, now, next, p, u, un, kept->memory, n))
+    if (!is_alone && (p->soil_contact >= 0 || !n->is_compliant) &&
+        !ask(c, s, now, next, p, u, un, kept->memory, n))
         return false;
     const us_touch_law *law = &n->law;
     if (wheel) {
@@ -408,25 +443,29 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, usi_poin
         k->m[j] = usi_v4_cross(r, k->d[j]);
     double mu = law->static_friction;
     usi_v4 ut = u - p->n * usi_v4_all(un);
-    if (old->is_sliding && usi_v4_dot(ut, ut) > STICK_SPEED * STICK_SPEED) mu = law->kinetic_friction;
+    const double slip = old->is_sliding ? usi_v4_dot(ut, ut) : 0;
+    const bool is_kinetic = slip > STICK_SPEED * STICK_SPEED;
+    if (is_kinetic) mu = law->kinetic_friction;
     // A row that has become stiffer is stretched less by the same force.
-    usi_v4 pull = stretch_of(p, old, n, &p->is_tied) * usi_v4_all(n->give * old->stiffness),
-           g = usi_from_A(n->A, &old->g);
+    usi_v4 pull = stretch_of(p, old, n, &p->is_tied) * usi_v4_all(n->give * old->stiffness);
     const double normal = offset(c, s, p, un, n);
     usi_v4 b = usi_three_sums((usi_v4){normal, 0, 0, 0}, pull * n->t, pull * n->s);
     // Sweeps keep nothing for it, and may make the rows of an island by several threads.
     if (n->is_compliant && kept->memory[0] < 0 && s->kind != USI_ISLAND_GAUSS_SEIDEL)
         drain(c, s, p, n, kept->memory, normal);
-    g = usi_three_sums(g * p->n, g * n->t, g * n->s);
-    double g0 = g[0] > 0 ? g[0] : 0;
     put_numbers(k, __builtin_shufflevector(b, usi_v4_all(mu), 0, 1, 2, 4),
-                (usi_v4){g0, g[1], g[2], usi_friction_limit(mu, g0)}, n->R, n->K);
+                n->is_warm ? last_impulse(n, p, old, mu) : usi_v4_zero(), n->R, n->K);
+    if (is_kinetic && law->transition > 0)
+        weight_friction(k, last_impulse(n, p, old, mu)[3], law->transition, slip,
+                        s->kind == USI_ISLAND_RIGID);
+    if (c->collide.n_passed > 0 && n->is_ours && usi_is_passed(p->feature))
+        harden(k, IMPACT_STIFFNESS * s->max_mass);
     kept->stiffness = law->tangent_stiffness;
     kept->damping = law->tangent_damping;
     kept->angle = us_vec3_make(0, 0, 0);
-    n->was_kept = n->was_kept && old->is_kept;
+    n->was_kept &= old->is_kept != 0;
+    if (is_alone) return true;
     if (wheel) usi_soil_tilt(c, s, wheel, k);
-    if (n->is_plain && !wheel) return true;
     // Weight may close the rest of a gap: a row that merely stops the point there would take what one step of
     // weight gives.
     if (law->restitution > 0 && un < -IMPACT_SPEED && p->gap + h * un <= n->fall) {
@@ -489,6 +528,7 @@ bool usi_make_rows_of(usi_contacts *c, const usi_island *s, const usi_contact_st
     pair->touch = pair->turned = -1;
     pair->n_impact = 0;
     pair->was_kept = true;
+    pair->is_warm = s->kind == USI_ISLAND_GAUSS_SEIDEL || s->kind == USI_ISLAND_RIGID;
     const bool can_skip = usi_can_skip(c, s);
     out->n_skipped = out->refused = 0;
     for (const int32_t *order = c->islands.order + s->first_point + first, *last = order + (end - first);
@@ -618,6 +658,7 @@ static inline friction friction_after(const usi_block *k, const double u[3], con
     const double x1 = x->stretch * k->b[1] - g1 * x->give, x2 = x->stretch * k->b[2] - g2 * x->give;
     friction f = {usi_v4_zero(), k->d[1] * usi_v4_all(k->g[1]) + k->d[2] * usi_v4_all(k->g[2]),
                   usi_coulomb_solved(k->g[0], g1 * g1 + g2 * g2, limit) == USI_SLIP};
+    if (k->limit > 0) f.is_sliding = u[1] * u[1] + u[2] * u[2] > STICK_SPEED * STICK_SPEED;
     if (k->rebound == 0) f.xi = k->d[1] * usi_v4_all(x1) + k->d[2] * usi_v4_all(x2);
     return f;
 }

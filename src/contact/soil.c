@@ -208,7 +208,10 @@ __attribute__((noinline)) static bool look_at_wheel(const usi_contacts *c, const
                                .grouser_height = tread->grouser_height,
                                .n_grouser = tread->n_grouser};
     double r = us_soil_wheel_radius(&k->wheel), b = k->wheel.width;
-    double reach = clamp(sqrt(2 * r * fabs(last[1])), 0.15 * r, 0.7 * r);
+    // In its own print the surface follows the rim, and any reach would find itself right: there it is that
+    // of the print.
+    double deep = fmax(fabs(last[1]), e->patch ? pressed_in(e->patch, column_of(e->patch, p.x, p.y)) : 0),
+           reach = clamp(sqrt(2 * r * deep), 0.15 * r, 0.7 * r);
     us_vec3 n = us_vec3_make(0, 0, 1);
     if (e->g->geom.kind == US_GEOM_HEIGHT_FIELD) {
         double along = (usi_ground_at(e->g, p.x + reach * ax, p.y + reach * ay) -
@@ -238,6 +241,7 @@ __attribute__((noinline)) static bool look_at_wheel(const usi_contacts *c, const
     bool is_still = fmax(fabs(k->vx), fabs(r * k->spin)) < ROLL;
     k->direction = is_still && last[1] != 0 ? copysign(1, last[1])
                                             : us_soil_wheel_slip(&k->wheel, k->vx, k->vy, k->spin).forward;
+    k->has_turned = k->direction * last[1] < 0;
     double below = 0, pressed = 0;
     // Beyond the columns that it has pressed itself.
     double ahead_at[2] = {LOOK_AHEAD[0] * reach, LOOK_AHEAD[1] * reach};
@@ -301,6 +305,10 @@ static us_soil_answer wheel_answer(usi_soil_contact *k, const us_soil *soil, boo
     double shear = k->reaction.moment.y / r,
            along = sign * (k->reaction.moment.y - faster.moment.y) / (r * dv);
     a.drag[0] = fmax(fmax(along, fabs(shear) / 10), 1e-3);
+    // Where the soil has turned a light wheel round within a step, the slope here does not know of the way
+    // back: the same shear would turn it round again, step by step. The chord to a rim that stands ends
+    // there.
+    if (k->has_turned) a.drag[0] = fmax(a.drag[0], fabs(shear) / fmax(fabs(k->vx - rim), REST));
     double isotropic =
         soil->lateral == US_LATERAL_ISHIGAMI ? a.drag[0] * fmax(soil->shear_x / soil->shear_y, 1) : a.drag[0];
     a.drag[1] = fmax(isotropic, fabs(f.y) / fmax(fabs(k->vy), REST));

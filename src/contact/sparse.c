@@ -44,7 +44,7 @@ typedef struct sparse_entry {
     double *upper;  // (k, row), size_k rows of stride_row
     double *lower;  // (row, k), size_row rows of stride_k; factored: its transpose, size_k rows of stride_row
     int32_t row;
-    int32_t reserved;
+    int32_t first_pair;  // of the setup that has these blocks; -1: they are fill
 } sparse_entry;
 
 struct usi_sparse {
@@ -218,6 +218,7 @@ static size_t list_entries(usi_sparse *s) {
         for (size_t w = (size_t)k / 64; w < n_word; w++) {
             for (uint64_t bits = s->later[(size_t)k * n_word + w]; bits; bits &= bits - 1, e++) {
                 e->row = (int32_t)(64 * w) + __builtin_ctzll(bits);
+                e->first_pair = -1;
                 const sparse_column *j = &s->column[e->row];
                 n_value += (size_t)c->size * (size_t)j->stride + lower_size(c, j);
             }
@@ -326,12 +327,31 @@ usi_sparse *usi_sparse_setup(void *memory, size_t bytes, int32_t n, const int32_
     for (int32_t p = 0; p < n_pair; p++) {
         int32_t i = s->place[pair[p][0]], j = s->place[pair[p][1]];
         s->pair[p] = i == j ? -1 - i : i < j ? 2 * find_entry(s, i, j) : 2 * find_entry(s, j, i) + 1;
+        if (i == j) continue;
+        sparse_entry *e = &s->entry[s->pair[p] / 2];
+        if (e->first_pair < 0) e->first_pair = p;
     }
     usi_sparse_clear(s);
     return s;
 }
 
 void usi_sparse_clear(usi_sparse *s) { memset(s->value, 0, s->n_value * sizeof *s->value); }
+
+void usi_sparse_clear_fill(usi_sparse *s) {
+    for (int32_t n = 0; n < s->n; n++) {
+        const sparse_column *k = &s->column[n];
+        for (const sparse_entry *e = s->entry + k->first, *end = s->entry + k->end; e < end; e++) {
+            if (e->first_pair >= 0) continue;
+            const sparse_column *j = &s->column[e->row];
+            memset(e->upper, 0, (size_t)k->size * (size_t)j->stride * sizeof(double));
+            memset(e->lower, 0, lower_size(k, j) * sizeof(double));
+        }
+    }
+}
+
+bool usi_sparse_is_first(const usi_sparse *s, int32_t pair) {
+    return s->pair[pair] >= 0 && s->entry[s->pair[pair] / 2].first_pair == pair;
+}
 
 double *usi_sparse_block(usi_sparse *s, int32_t i, int32_t j) {
     if (i < 0 || j < 0 || i >= s->n || j >= s->n) return NULL;

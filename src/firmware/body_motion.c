@@ -1,5 +1,6 @@
 // The motion of the whole body: velocities, arcs, rotations and routes, by wheels or legs, and odometry.
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "firmware/firmware__local.h"
@@ -7,6 +8,8 @@
 
 // m/s^2 and rad/s^2 with which a rover comes to rest where the settings have no limit.
 static const double DECELERATION = 0.5;
+
+static const double TURN = 6.28318530717958647693;  // rad
 
 // rad that a wheel may be behind or ahead of where its speed should have brought it: more is not made up for.
 static const double WHEEL_SLACK = 0.2;
@@ -60,10 +63,51 @@ static double deceleration_of(const usi_firmware *fw) {
     return fw->max_acceleration > 0 ? fw->max_acceleration : DECELERATION;
 }
 
-static void arrive(usi_firmware_state *s, usi_service_state *service) {
+// Services whose command moves the body; one of them at a time does.
+enum { N_BODY_SERVICE = 4 };
+
+static void list_services(usi_firmware_state *s, usi_service_state *out[N_BODY_SERVICE]) {
+    out[0] = &s->locomotor;
+    out[1] = &s->navigator;
+    out[2] = &s->mobility;
+    out[3] = &s->function_run;
+}
+
+void usi_firmware_end_motion(usi_firmware_state *s, us_rover_state state, us_rover_error error,
+                             const char *message) {
+    usi_service_state *services[N_BODY_SERVICE];
+    list_services(s, services);
+    for (int i = 0; i < N_BODY_SERVICE; i++) {
+        usi_service_state *service = services[i];
+        if (service->state != US_ROVER_MOVING) continue;
+        service->state = (uint8_t)state;
+        service->error = (uint8_t)error;
+        memset(service->message, 0, sizeof service->message);
+        snprintf(service->message, sizeof service->message, "%s", message);
+    }
+}
+
+static void arrive(usi_firmware_state *s) {
     s->motion = USI_MOTION_STOP;
+    s->deadline = 0;
     memset(s->want, 0, sizeof s->want);
-    service->state = USI_SERVICE_DONE;
+    usi_firmware_end_motion(s, US_ROVER_DONE, US_ROVER_FINE, "");
+}
+
+void usi_firmware_pose(const usi_firmware_state *s, double out[3]) {
+    usi_odometry_compose(s->pose_offset, s->odom, out);
+}
+
+double usi_firmware_left(const usi_firmware_state *s) {
+    if (s->motion == USI_MOTION_ARC || s->motion == USI_MOTION_TURN) return fmax(s->goal - s->done, 0);
+    if (s->motion != USI_MOTION_NAVIGATE) return 0;
+    double at[3], left = 0;
+    usi_firmware_pose(s, at);
+    for (int32_t i = s->next_route; i < s->n_route; i++) {
+        left += hypot(s->route[i][0] - at[0], s->route[i][1] - at[1]);
+        memcpy(at, s->route[i], sizeof s->route[i]);
+    }
+    return left;
 }
 
 // Of an arc or a rotation: the speed from which it can still come to rest at its end.
@@ -71,7 +115,7 @@ static void approach_end(const usi_firmware *fw, usi_firmware_state *s) {
     double left = s->goal - s->done;
     // Within what one tick at creeping speed does there is nothing left to do.
     if (left <= 1e-4) {
-        arrive(s, &s->locomotor);
+        arrive(s);
         return;
     }
     double speed = fmin(s->speed, sqrt(2 * deceleration_of(fw) * fmax(left, 0)));
@@ -81,18 +125,48 @@ static void approach_end(const usi_firmware *fw, usi_firmware_state *s) {
         s->want[i] *= scale;
 }
 
+// rad/s with which it turns on the spot where nobody says how fast.
+static double turn_rate_of(const usi_firmware *fw) { return fw->max_turn > 0 ? fw->max_turn : 0.5; }
+
+static void set_want(usi_firmware_state *s, double vx, double vy, double wz) {
+    s->want[0] = vx;
+    s->want[1] = vy;
+    s->want[2] = wz;
+}
+
+static void begin_turn(usi_firmware_state *s, double angle, double rate) {
+    s->motion = USI_MOTION_TURN;
+    s->goal = fabs(angle);
+    s->speed = fabs(rate);
+    s->done = 0;
+    set_want(s, 0, 0, angle < 0 ? -s->speed : s->speed);
+}
+
+// A turn to a heading goes by the pose, not by what has been turned: the body still moves when it begins.
+static void aim(usi_firmware_state *s) {
+    double pose[3];
+    usi_firmware_pose(s, pose);
+    const double left = remainder(s->end_heading - pose[2], TURN), rate = fmax(fabs(s->want[2]), 0.01);
+    s->done = s->goal - fabs(left);
+    set_want(s, 0, 0, left < 0 ? -rate : rate);
+}
+
 static void follow_route(const usi_firmware *fw, usi_firmware_state *s) {
     double pose[3];
-    usi_odometry_compose(s->pose_offset, s->odom, pose);
+    usi_firmware_pose(s, pose);
     while (s->next_route < s->n_route &&
            hypot(s->route[s->next_route][0] - pose[0], s->route[s->next_route][1] - pose[1]) <= s->tolerance)
         s->next_route++;
     if (s->next_route == s->n_route) {
-        arrive(s, &s->navigator);
+        if (s->has_end_heading) {
+            begin_turn(s, remainder(s->end_heading - pose[2], TURN), turn_rate_of(fw));
+        } else {
+            arrive(s);
+        }
         return;
     }
     const double *goal = s->route[s->next_route];
-    usi_pursue(pose, goal[0], goal[1], s->speed, fw->max_turn > 0 ? fw->max_turn : 0.5, deceleration_of(fw),
+    usi_pursue(pose, goal[0], goal[1], s->speed, turn_rate_of(fw), deceleration_of(fw),
                fw->gait.n_leg > 0 || fw->locomotion.kind != USI_LOCOMOTION_ACKERMANN, s->want);
 }
 
@@ -155,16 +229,16 @@ static void roll(const usi_firmware *fw, usi_firmware_state *s, const usi_firmwa
 
 void usi_firmware_move_body(const usi_firmware *fw, usi_firmware_state *s, const usi_firmware_readings *in,
                             usi_firmware_output *output) {
-    if (s->motion == USI_MOTION_ARC || s->motion == USI_MOTION_TURN) approach_end(fw, s);
     if (s->motion == USI_MOTION_NAVIGATE) follow_route(fw, s);
+    if (s->motion == USI_MOTION_TURN && s->has_end_heading) aim(s);
+    if (s->motion == USI_MOTION_ARC || s->motion == USI_MOTION_TURN) approach_end(fw, s);
     if (s->motion != USI_MOTION_JOINTS && fw->locomotion.n_wheel > 0) roll(fw, s, in, output);
     if (s->motion != USI_MOTION_JOINTS && fw->gait.n_leg > 0) walk(fw, s, output);
 }
 
 // ---------------------------------------------------------------- beginning and ending
 
-// Whether the drive belongs to a wheel, its steering or a leg.
-static bool is_locomotive(const usi_firmware *fw, int32_t drive) {
+bool usi_firmware_is_locomotive(const usi_firmware *fw, int32_t drive) {
     bool is_one = false;
     for (int32_t i = 0; i < fw->locomotion.n_wheel; i++)
         is_one = is_one || fw->joint[fw->wheel_joint[i]].drive == drive ||
@@ -180,7 +254,7 @@ void usi_firmware_halt(const usi_firmware *fw, usi_firmware_state *s, const usi_
     usi_drive_state *d = usi_firmware_drives(fw, s);
     for (int32_t k = 0; k < fw->n_drive; k++) {
         bool is_torque = fw->drive[k].kind == USI_DRIVE_BY_TORQUE;
-        if (is_locomotive(fw, k)) {
+        if (usi_firmware_is_locomotive(fw, k)) {
             d[k].mode = USI_DRIVE_KEEP;
         } else if (d[k].mode != USI_DRIVE_KEEP) {
             // Holds where it is; what has no gains lets go.
@@ -216,8 +290,9 @@ void usi_firmware_begin(usi_firmware_request *c, usi_motion motion) {
     bool has_body_motion = s->motion != USI_MOTION_SCENE && s->motion != USI_MOTION_JOINTS;
     if (motion == USI_MOTION_JOINTS && has_body_motion && fw->locomotion.n_wheel > 0) leave_body_motion(c);
     if (motion == USI_MOTION_JOINTS) s->gait.is_on = 0;
-    if (s->locomotor.state == USI_SERVICE_MOVING) s->locomotor.state = USI_SERVICE_STOPPED;
-    if (s->navigator.state == USI_SERVICE_MOVING) s->navigator.state = USI_SERVICE_STOPPED;
+    usi_firmware_end_motion(s, US_ROVER_STOPPED, US_ROVER_INTERRUPTED, "another command came");
+    s->deadline = 0;
+    s->has_end_heading = 0;
     // Body motion begins from rest or from the last body motion.
     if (!has_body_motion) {
         memcpy(s->now, s->odom_v, sizeof s->now);
@@ -225,7 +300,7 @@ void usi_firmware_begin(usi_firmware_request *c, usi_motion motion) {
     }
     usi_drive_state *d = usi_firmware_drives(fw, s);
     for (int32_t k = 0; k < fw->n_drive && motion != USI_MOTION_JOINTS; k++) {
-        if (is_locomotive(fw, k)) d[k].mode = USI_DRIVE_KEEP;
+        if (usi_firmware_is_locomotive(fw, k)) d[k].mode = USI_DRIVE_KEEP;
     }
     s->motion = (int32_t)motion;
     s->motion_tick = c->in->tick;
@@ -238,7 +313,8 @@ static bool check_body(usi_firmware_request *c, double vx, double vy, double wz)
     const double tiny = 1e-9;
     if (!isfinite(vx) || !isfinite(vy) || !isfinite(wz))
         return usi_firmware_refuse(c, "a velocity is not a finite number");
-    if (!usi_firmware_can_move(fw)) return usi_firmware_refuse(c, "this robot has no <locomotion>");
+    if (!usi_firmware_can_move(fw))
+        return usi_firmware_refuse_as(c, US_ROVER_NOT_SUPPORTED, "this robot has no <locomotion>");
     if (fw->max_speed > 0 && hypot(vx, vy) > fw->max_speed * (1 + tiny))
         return usi_firmware_refuse(c, "speed %.4g m/s is beyond the limit of %.4g m/s", hypot(vx, vy),
                                    fw->max_speed);
@@ -247,14 +323,9 @@ static bool check_body(usi_firmware_request *c, double vx, double vy, double wz)
                                    fw->max_turn);
     bool has_side = fw->gait.n_leg > 0 || fw->locomotion.kind == USI_LOCOMOTION_ALL_WHEEL;
     if (vy != 0 && !has_side)
-        return usi_firmware_refuse(c, "it cannot move sideways (linear.y = %.4g m/s)", vy);
+        return usi_firmware_refuse_as(c, US_ROVER_NOT_SUPPORTED,
+                                      "it cannot move sideways (linear.y = %.4g m/s)", vy);
     return true;
-}
-
-static void set_want(usi_firmware_state *s, double vx, double vy, double wz) {
-    s->want[0] = vx;
-    s->want[1] = vy;
-    s->want[2] = wz;
 }
 
 bool usi_firmware_drive_velocity(usi_firmware_request *c, const double body[3]) {
@@ -282,19 +353,17 @@ bool usi_firmware_drive_arc(usi_firmware_request *c, double distance, double cur
 bool usi_firmware_rotate(usi_firmware_request *c, double angle, double rate) {
     const usi_firmware *fw = c->fw;
     usi_firmware_state *s = c->s;
-    if (!usi_firmware_can_move(fw)) return usi_firmware_refuse(c, "this robot has no <locomotion>");
+    if (!usi_firmware_can_move(fw))
+        return usi_firmware_refuse_as(c, US_ROVER_NOT_SUPPORTED, "this robot has no <locomotion>");
     if (!isfinite(angle) || !isfinite(rate) || rate == 0)
         return usi_firmware_refuse(c, "a turn needs an angle and a turn rate other than 0");
     if (fw->locomotion.n_wheel > 0 && fw->locomotion.kind == USI_LOCOMOTION_ACKERMANN)
-        return usi_firmware_refuse(c, "it cannot turn on the spot");
+        return usi_firmware_refuse_as(c, US_ROVER_NOT_SUPPORTED, "it cannot turn on the spot");
     if (fw->max_turn > 0 && fabs(rate) > fw->max_turn * (1 + 1e-9))
         return usi_firmware_refuse(c, "turn rate %.4g rad/s is beyond the limit of %.4g rad/s", rate,
                                    fw->max_turn);
     usi_firmware_begin(c, USI_MOTION_TURN);
-    s->goal = fabs(angle);
-    s->speed = fabs(rate);
-    s->done = 0;
-    set_want(s, 0, 0, angle < 0 ? -s->speed : s->speed);
+    begin_turn(s, angle, rate);
     return true;
 }
 
@@ -320,6 +389,21 @@ bool usi_firmware_navigate(usi_firmware_request *c, const double (*points)[2], i
     return true;
 }
 
+void usi_firmware_limit_time(usi_firmware_request *c, double timeout) {
+    const usi_firmware *fw = c->fw;
+    c->s->deadline = timeout > 0 ? c->in->tick + (int64_t)ceil(fmin(timeout, 1e9) / fw->step) : 0;
+}
+
+bool usi_firmware_end_with_heading(usi_firmware_request *c, double heading) {
+    const usi_firmware *fw = c->fw;
+    if (!isfinite(heading)) return usi_firmware_refuse(c, "the heading is not a finite number");
+    if (fw->locomotion.n_wheel > 0 && fw->locomotion.kind == USI_LOCOMOTION_ACKERMANN)
+        return usi_firmware_refuse_as(c, US_ROVER_NOT_SUPPORTED, "it cannot turn on the spot");
+    c->s->end_heading = heading;
+    c->s->has_end_heading = 1;
+    return true;
+}
+
 bool usi_firmware_stop(usi_firmware_request *c) {
     usi_firmware_begin(c, USI_MOTION_STOP);
     usi_firmware_halt(c->fw, c->s, c->in);
@@ -336,6 +420,8 @@ void usi_firmware_set_pose(usi_firmware_request *c, const double pose[3]) {
 
 bool usi_firmware_set_gait(usi_firmware_request *c, usi_gait_kind kind, uint32_t spared) {
     if (usi_gait_choose(&c->fw->gait, &c->s->gait, kind, spared)) return true;
-    return kind == USI_GAIT_WAVE ? usi_firmware_refuse(c, "a wave needs four legs")
-                                 : usi_firmware_refuse(c, "tripods need all six legs");
+    return c->fw->gait.n_leg == 0
+               ? usi_firmware_refuse_as(c, US_ROVER_NOT_SUPPORTED, "this robot has no legs")
+           : kind == USI_GAIT_WAVE ? usi_firmware_refuse(c, "a wave needs four legs")
+                                   : usi_firmware_refuse(c, "tripods need all six legs");
 }

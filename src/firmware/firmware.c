@@ -33,6 +33,16 @@ bool usi_firmware_refuse(usi_firmware_request *c, const char *format, ...) {
     va_start(args, format);
     vsnprintf(c->why, sizeof c->why, format, args);
     va_end(args);
+    c->error = US_ROVER_BAD_VALUE;
+    return false;
+}
+
+bool usi_firmware_refuse_as(usi_firmware_request *c, us_rover_error error, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(c->why, sizeof c->why, format, args);
+    va_end(args);
+    c->error = error;
     return false;
 }
 
@@ -94,7 +104,8 @@ static void watch(const usi_firmware *fw, usi_firmware_state *s, const usi_firmw
     int64_t patience = (int64_t)ceil(fw->timeout / fw->step);
     if (s->motion == USI_MOTION_TWIST && in->tick - s->motion_tick > patience) {
         usi_firmware_halt(fw, s, in);
-        if (s->locomotor.state == USI_SERVICE_MOVING) s->locomotor.state = USI_SERVICE_STOPPED;
+        usi_firmware_end_motion(s, US_ROVER_STOPPED, US_ROVER_TIMEOUT,
+                                "the velocity was not renewed in time");
         s->n_timeout++;
     }
     // Drives that are commanded one by one, also while the body moves.
@@ -120,6 +131,27 @@ static void watch(const usi_firmware *fw, usi_firmware_state *s, const usi_firmw
     s->n_timeout += is_late;
 }
 
+// Motions with an end that cannot reach it: their time is over, or a motor that they need is switched off.
+static void watch_motion(const usi_firmware *fw, usi_firmware_state *s, const usi_firmware_readings *in) {
+    if (s->motion != USI_MOTION_ARC && s->motion != USI_MOTION_TURN && s->motion != USI_MOTION_NAVIGATE)
+        return;
+    if (s->deadline > 0 && in->tick > s->deadline) {
+        usi_firmware_end_motion(s, US_ROVER_FAILED, US_ROVER_TIMEOUT, "it was not there in time");
+        usi_firmware_halt(fw, s, in);
+        s->n_timeout++;
+        return;
+    }
+    const usi_drive_state *d = usi_firmware_view_drives(fw, s);
+    for (int32_t k = 0; k < fw->n_drive; k++) {
+        if (!d[k].is_off || !usi_firmware_is_locomotive(fw, k)) continue;
+        char why[100];
+        snprintf(why, sizeof why, "motor %.60s is switched off", fw->joint[fw->drive[k].joint].name);
+        usi_firmware_end_motion(s, US_ROVER_FAILED, US_ROVER_FAILURE, why);
+        usi_firmware_halt(fw, s, in);
+        return;
+    }
+}
+
 // ---------------------------------------------------------------- one tick
 
 void usi_firmware_step(const usi_firmware *fw, usi_firmware_state *s, const usi_firmware_readings *in,
@@ -132,6 +164,7 @@ void usi_firmware_step(const usi_firmware *fw, usi_firmware_state *s, const usi_
     if (in->is_running) {
         usi_firmware_count(fw, s, in);
         watch(fw, s, in);
+        watch_motion(fw, s, in);
         if (s->motion == USI_MOTION_SCENE) return;
         usi_firmware_move_body(fw, s, in, output);
     } else if (!in->is_powered || fw->releases_drives) {

@@ -17,12 +17,14 @@
 #include "firmware/gait.h"
 #include "firmware/locomotion.h"
 #include "firmware/trapezoid.h"
+#include "understudy/rover.h"
 
 enum {
     USI_TRAJECTORY_POINTS = 128,
     USI_ROUTE_POINTS = 64,
     USI_REFUSAL_MAX = 160,
     USI_MAX_WHEEL = USI_LOCOMOTION_WHEELS,
+    USI_MAX_LINE = 32,  // inputs and outputs of the ASCII link
 };
 
 // ---------------------------------------------------------------- settings
@@ -118,20 +120,19 @@ typedef struct usi_drive_state {
     double v_before;  // rad/s, m/s: the reading of the last step, for the acceleration in telemetry
 } usi_drive_state;
 
-// Of a service: number of the last command, how it fares, and why it was refused.
-typedef enum usi_service_status {
-    USI_SERVICE_IDLE,
-    USI_SERVICE_MOVING,
-    USI_SERVICE_DONE,
-    USI_SERVICE_STOPPED,
-    USI_SERVICE_REFUSED,
-} usi_service_status;
-
+// Of a service: number of the last command, how it fares, and why it was refused or has failed.
 typedef struct usi_service_state {
     uint32_t sequence;
-    uint8_t state;  // usi_service_status
-    char message[USI_REFUSAL_MAX - 5];
+    uint8_t state;  // us_rover_state
+    uint8_t error;  // us_rover_error
+    char message[USI_REFUSAL_MAX - 6];
 } usi_service_state;
+
+// What a client may set: 0 is as built. m/s, m, s; where the site's frame stands in `map`: x, y, angle.
+typedef struct usi_firmware_setting {
+    double speed, tolerance, timeout;
+    double site[3];
+} usi_firmware_setting;
 
 typedef struct usi_firmware_state {
     int64_t motion_tick;  // of the last motion command
@@ -141,6 +142,10 @@ typedef struct usi_firmware_state {
     double pose_offset[3];      // the pose estimator's frame
     double goal, done, speed;   // of an arc or a turn: m or rad to do and done, m/s or rad/s
     double route[USI_ROUTE_POINTS][2], tolerance;
+    double end_heading;  // rad: where it turns to at the end of its route, if has_end_heading
+    usi_firmware_setting setting;
+    double line[USI_MAX_LINE];         // outputs, as they were last set
+    int64_t deadline;                  // tick after which the body's motion has failed; 0: none
     double wheel_q[USI_MAX_WHEEL];     // rad, in the tick before
     double wheel_goal[USI_MAX_WHEEL];  // rad: where a wheel should be by now
     double steer[USI_MAX_WHEEL];       // rad, last commanded
@@ -149,7 +154,10 @@ typedef struct usi_firmware_state {
     int32_t motion;  // usi_motion
     int32_t n_route, next_route;
     int32_t n_trajectory;
-    usi_service_state motors, locomotor, pose, navigator;
+    int32_t has_end_heading;
+    int32_t function;  // usi_function that was run last
+    // `mobility` and `function_run` are the ASCII link's.
+    usi_service_state motors, locomotor, pose, navigator, mobility, function_run;
     char refusal[USI_REFUSAL_MAX];
 } usi_firmware_state;
 
@@ -197,10 +205,13 @@ typedef struct usi_firmware_request {
     usi_firmware_state *s;
     const usi_firmware_readings *in;
     char why[USI_REFUSAL_MAX];  // of the refusal
+    us_rover_error error;       // and of which kind it is
 } usi_firmware_request;
 
-// Writes why, and returns false.
+// Writes why, and returns false. Of the kind US_ROVER_BAD_VALUE, or of another.
 bool usi_firmware_refuse(usi_firmware_request *c, const char *format, ...) US_PRINTF(2, 3);
+bool usi_firmware_refuse_as(usi_firmware_request *c, us_rover_error error, const char *format, ...)
+    US_PRINTF(3, 4);
 
 // All of these return whether the command was accepted. Body velocities are vx, vy, wz.
 bool usi_firmware_drive_velocity(usi_firmware_request *c, const double body[3]);
@@ -209,6 +220,15 @@ bool usi_firmware_rotate(usi_firmware_request *c, double angle, double rate);
 // Along n points x, y of the pose estimator's frame, from the one numbered `first` on.
 bool usi_firmware_navigate(usi_firmware_request *c, const double (*points)[2], int32_t n, int32_t first,
                            double speed, double tolerance);
+// What was just accepted shall end within this time, s, else it has failed; 0: it takes what it takes.
+// Velocities, which have the timeout of the settings, have no other.
+void usi_firmware_limit_time(usi_firmware_request *c, double timeout);
+// The route or turn that was just accepted ends with this angle in the pose estimator's frame.
+bool usi_firmware_end_with_heading(usi_firmware_request *c, double heading);
+// Where the robot is by its pose estimator: x, y, angle.
+void usi_firmware_pose(const usi_firmware_state *s, double out[3]);
+// What the body's motion still has to do: m of a route or arc, rad of a turn.
+double usi_firmware_left(const usi_firmware_state *s);
 // Wheels to 0, legs to their stand, other drives hold where they are.
 bool usi_firmware_stop(usi_firmware_request *c);
 // From now on the pose estimator has the robot at x, y, angle.

@@ -13,6 +13,11 @@ usi_trajectory_memory usi_firmware_trajectory(const usi_firmware *fw, usi_firmwa
 
 // body_motion.c: a motion command begins; another kind of motion that was under way ends.
 void usi_firmware_begin(usi_firmware_request *c, usi_motion motion);
+// The services whose command moves the body are over.
+void usi_firmware_end_motion(usi_firmware_state *s, us_rover_state state, us_rover_error error,
+                             const char *message);
+// Whether the drive belongs to a wheel, its steering or a leg.
+bool usi_firmware_is_locomotive(const usi_firmware *fw, int32_t drive);
 // Odometry by the readings since the last tick.
 void usi_firmware_count(const usi_firmware *fw, usi_firmware_state *s, const usi_firmware_readings *in);
 // Wheels or legs for the body's motion.

@@ -9,7 +9,8 @@ static bool is_tick(int64_t tick) { return tick >= -1 && tick <= USI_MAX_TICK; }
 static bool is_text(const char *text, size_t cap) { return memchr(text, 0, cap) != NULL; }
 
 static bool is_service_sound(const usi_service_state *s) {
-    return s->state <= USI_SERVICE_REFUSED && is_text(s->message, sizeof s->message);
+    return s->state < US_ROVER_STATE_COUNT && s->error < US_ROVER_ERROR_COUNT &&
+           is_text(s->message, sizeof s->message);
 }
 
 static bool is_gait_sound(const usi_gait_state *g) {
@@ -45,17 +46,22 @@ static bool is_trajectory_sound(const usi_firmware *fw, const usi_firmware_state
 }
 
 bool usi_firmware_is_sound(const usi_firmware *fw, const usi_firmware_state *s) {
-    const double scalars[] = {s->goal, s->done, s->speed, s->tolerance};
+    const usi_firmware_setting *set = &s->setting;
+    const double scalars[] = {s->goal,    s->done,        s->speed,     s->tolerance,
+                              set->speed, set->tolerance, set->timeout, s->end_heading};
+    const size_t n_scalar = sizeof scalars / sizeof *scalars;
     return is_tick(s->motion_tick) && is_tick(s->refused_tick) && is_tick(s->trajectory_tick) &&
            s->n_command >= 0 && s->n_refused >= 0 && s->n_timeout >= 0 && usi_are_numbers(s->want, 3) &&
            usi_are_numbers(s->now, 3) && usi_are_numbers(s->odom, 3) && usi_are_numbers(s->odom_v, 3) &&
-           usi_are_numbers(s->pose_offset, 3) && usi_are_numbers(scalars, 4) &&
+           usi_are_numbers(s->pose_offset, 3) && usi_are_numbers(scalars, n_scalar) &&
+           usi_are_numbers(set->site, 3) && usi_are_numbers(s->line, USI_MAX_LINE) && s->deadline >= 0 &&
            usi_are_numbers(&s->route[0][0], 2 * USI_ROUTE_POINTS) &&
            usi_are_numbers(s->wheel_q, USI_MAX_WHEEL) && usi_are_numbers(s->wheel_goal, USI_MAX_WHEEL) &&
            usi_are_numbers(s->steer, USI_MAX_WHEEL) && is_gait_sound(&s->gait) &&
            s->motion >= USI_MOTION_SCENE && s->motion <= USI_MOTION_JOINTS && s->n_route >= 0 &&
            s->n_route <= USI_ROUTE_POINTS && s->next_route >= 0 && s->next_route <= s->n_route &&
            is_service_sound(&s->motors) && is_service_sound(&s->locomotor) && is_service_sound(&s->pose) &&
-           is_service_sound(&s->navigator) && is_text(s->refusal, sizeof s->refusal) &&
+           is_service_sound(&s->navigator) && is_service_sound(&s->mobility) &&
+           is_service_sound(&s->function_run) && s->function >= 0 && is_text(s->refusal, sizeof s->refusal) &&
            are_drives_sound(fw, s) && is_trajectory_sound(fw, s);
 }

@@ -52,6 +52,8 @@ struct us_mesh {
     us_inertia unit_inertia;
 };
 
+enum { USI_FIELD_TILE = USI_EXTREMES_CELLS, USI_FIELD_PEAKS = 6 };
+
 struct us_height_field {
     us_allocator allocator;
     size_t bytes;
@@ -61,6 +63,10 @@ struct us_height_field {
     double *height;     // n_x * n_y, x fastest
     int32_t n_tile_x;   // tiles of USI_FIELD_TILE by USI_FIELD_TILE cells, those at the end smaller
     double (*tile)[2];  // extremes of each tile, x fastest
+    // Maxima of blocks of tiles, for rays: peak[k] of 4^(k + 1) by 4^(k + 1) of them. Ground that is paged in
+    // has none: what is known of it is known tile by tile.
+    int32_t n_peak, n_peak_x[USI_FIELD_PEAKS];
+    double *peak[USI_FIELD_PEAKS];
     // Ground that is paged in from a site (height_field_site.c): heights and extremes may be read where a
     // client of the pager has requested them. NULL: all are in memory.
     struct usi_pager *pager;
@@ -68,7 +74,15 @@ struct us_height_field {
     us_vec3 p_SF;   // m, of the field's middle in the site's frame
 };
 
-enum { USI_FIELD_TILE = USI_EXTREMES_CELLS };
+// Blocks of cells: level 0 are the tiles, level k the blocks of peak[k - 1]. The maximum height of the block
+// around a cell; a block is of 2^shift by 2^shift cells.
+static inline int usi_peak_shift(int32_t level) { return 3 + 2 * level; }
+_Static_assert(USI_FIELD_TILE == 1 << 3, "a tile is a block of level 0");
+static inline double usi_field_peak(const us_height_field *f, int32_t level, int32_t i, int32_t j) {
+    const size_t u = (size_t)(i >> usi_peak_shift(level)), v = (size_t)(j >> usi_peak_shift(level));
+    return level == 0 ? f->tile[v * (size_t)f->n_tile_x + u][1]
+                      : f->peak[level - 1][v * (size_t)f->n_peak_x[level - 1] + u];
+}
 
 // A cell's corner (i, j) is at x = (i - (n_x - 1)/2) dx. Cell (i, j) is split along the diagonal from (i, j)
 // to (i+1, j+1): triangle 0 is (i,j) (i+1,j) (i+1,j+1), triangle 1 is (i,j) (i+1,j+1) (i,j+1), both

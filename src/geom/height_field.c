@@ -43,6 +43,34 @@ static void find_extremes(us_height_field *f, int32_t n_tile_y) {
     }
 }
 
+// How many blocks of a level there are along an axis of n samples.
+static int32_t n_block(int32_t n, int32_t level) { return ((n - 2) >> usi_peak_shift(level)) + 1; }
+
+// Levels above the tiles, until one block is all.
+static int32_t n_peak_level(int32_t n_x, int32_t n_y) {
+    int32_t n = 0;
+    while (n < USI_FIELD_PEAKS && (n_block(n_x, n) > 1 || n_block(n_y, n) > 1))
+        n++;
+    return n;
+}
+
+// Each level from the one below.
+static void find_peaks(us_height_field *f) {
+    for (int32_t level = 1; level <= f->n_peak; level++) {
+        const int32_t n_u = n_block(f->n_x, level), n_v = n_block(f->n_y, level);
+        double *peak = f->peak[level - 1];
+        for (int32_t k = 0; k < n_u * n_v; k++)
+            peak[k] = -INFINITY;
+        for (int32_t v = 0; v < n_block(f->n_y, level - 1); v++) {
+            for (int32_t u = 0; u < n_block(f->n_x, level - 1); u++) {
+                double *to = &peak[(size_t)(v / 4) * (size_t)n_u + (size_t)(u / 4)];
+                const int shift = usi_peak_shift(level - 1);
+                *to = fmax(*to, usi_field_peak(f, level - 1, u << shift, v << shift));
+            }
+        }
+    }
+}
+
 us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y, double dx, double dy,
                                  const us_allocator *allocator, us_height_field **out_field, us_error *err) {
     if (!heights || !out_field)
@@ -57,6 +85,11 @@ us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y
            at = usi_carve(&bytes, n, sizeof(double));
     int32_t n_tile_x = (n_x - 2) / USI_FIELD_TILE + 1, n_tile_y = (n_y - 2) / USI_FIELD_TILE + 1;
     size_t at_tile = usi_carve(&bytes, (size_t)n_tile_x * (size_t)n_tile_y, 2 * sizeof(double));
+    const int32_t n_peak = n_peak_level(n_x, n_y);
+    size_t at_peak[USI_FIELD_PEAKS];
+    for (int32_t k = 0; k < n_peak; k++)
+        at_peak[k] =
+            usi_carve(&bytes, (size_t)n_block(n_x, k + 1) * (size_t)n_block(n_y, k + 1), sizeof(double));
     us_height_field *f = usi_alloc(&a, bytes, USI_ALIGN);
     if (!f)
         return us_error_set(err, US_ERR_MEMORY, NULL, NULL,
@@ -69,7 +102,8 @@ us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y
                            .dy = dy,
                            .low = heights[0],
                            .high = heights[0],
-                           .n_tile_x = n_tile_x};
+                           .n_tile_x = n_tile_x,
+                           .n_peak = n_peak};
     f->height = (double *)((char *)f + at);
     f->tile = (double(*)[2])(void *)((char *)f + at_tile);
 
@@ -79,6 +113,11 @@ us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y
         f->high = fmax(f->high, heights[i]);
     }
     find_extremes(f, n_tile_y);
+    for (int32_t k = 0; k < n_peak; k++) {
+        f->n_peak_x[k] = n_block(n_x, k + 1);
+        f->peak[k] = (double *)(void *)((char *)f + at_peak[k]);
+    }
+    find_peaks(f);
     *out_field = f;
     return US_OK;
 }

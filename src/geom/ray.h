@@ -66,5 +66,7 @@ usi_ray_span usi_ray_span_triangle(usi_ray l, const us_vec3 *corner, double r);
 // The first surface within `range` along the line from its point o; `radius` is added all round.
 us_ray_hit usi_ray_cast_mesh(const us_mesh *mesh, usi_ray l, double range, double radius);
 us_ray_hit usi_ray_cast_field(const us_height_field *f, usi_ray l, double range, double radius);
+// The plain twin of that, without a radius: over every cell. Bit for bit the same hits.
+us_ray_hit usi_ray_cast_field_by_cells(const us_height_field *f, usi_ray l, double range);
 
 #endif

@@ -63,30 +63,58 @@ static bool add_extension(X509 *certificate, X509 *issuer, int id, const char *v
     return ok;
 }
 
-static bool fill(X509 *x, const char *name, EVP_PKEY *key, const usi_identity *issuer, int64_t start,
-                 int64_t until) {
-    X509_NAME *subject = X509_get_subject_name(x);
+static bool add_name(X509_NAME *names, const char *field, const char *text) {
+    return X509_NAME_add_entry_by_txt(names, field, MBSTRING_ASC, (const unsigned char *)text, -1, -1, 0) ==
+           1;
+}
+
+// Whether the id of a participant with this subject is in the half that the turn asks for.
+static bool has_turn(const X509_NAME *names, usi_turn turn) {
+    unsigned char digest[EVP_MAX_MD_SIZE] = {0};
+    if (X509_NAME_digest(names, EVP_sha256(), digest, NULL) != 1) return false;
+    return turn == USI_TURN_ANY || (turn == USI_TURN_SECOND) == (digest[0] >= 0x80);
+}
+
+// The name alone where that has the turn, otherwise with the first unit that brings it: one in two does.
+static bool set_subject(X509 *x, const usi_subject *subject) {
+    enum { MAX_UNIT = 64 };
+    for (int unit = 0; unit <= MAX_UNIT; unit++) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", unit);
+        X509_NAME *names = X509_NAME_new();
+        bool ok = names && add_name(names, "CN", subject->name) && (unit == 0 || add_name(names, "OU", text));
+        const bool is_found = ok && has_turn(names, subject->turn);
+        if (is_found) ok = X509_set_subject_name(x, names) == 1;
+        X509_NAME_free(names);
+        if (!ok || is_found) return ok;
+    }
+    return false;
+}
+
+static bool fill(X509 *x, const usi_subject *subject, EVP_PKEY *key, const usi_identity *issuer,
+                 int64_t start, int64_t until) {
     X509 *authority = issuer ? issuer->certificate : x;
     if (X509_set_version(x, X509_VERSION_3) != 1 || !set_serial(x) ||
         !ASN1_TIME_set(X509_getm_notBefore(x), (time_t)start) ||
         !ASN1_TIME_set(X509_getm_notAfter(x), (time_t)until) || X509_set_pubkey(x, key) != 1 ||
-        X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0) !=
-            1 ||
-        X509_set_issuer_name(x, X509_get_subject_name(authority)) != 1)
+        !set_subject(x, subject) || X509_set_issuer_name(x, X509_get_subject_name(authority)) != 1)
         return false;
+    // Authorities that SROS 2 makes have no identifier that could be named. One that signs itself gets it
+    // below.
+    const bool names_key = issuer && (authority == x || X509_get0_subject_key_id(authority));
     return add_extension(x, authority, NID_basic_constraints,
                          issuer ? "critical,CA:FALSE" : "critical,CA:TRUE") &&
            add_extension(x, authority, NID_key_usage,
                          issuer ? "critical,digitalSignature,keyAgreement"
                                 : "critical,digitalSignature,keyCertSign,cRLSign") &&
            add_extension(x, authority, NID_subject_key_identifier, "hash") &&
-           (!issuer || add_extension(x, authority, NID_authority_key_identifier, "keyid"));
+           (!names_key || add_extension(x, authority, NID_authority_key_identifier, "keyid"));
 }
 
-us_status usi_identity_make(const char *name, const usi_identity *issuer, int64_t start, int64_t until,
-                            usi_identity *out, us_error *err) {
+us_status usi_identity_make(const usi_subject *subject, const usi_identity *issuer, int64_t start,
+                            int64_t until, usi_identity *out, us_error *err) {
     *out = (usi_identity){.key = EVP_EC_gen("P-256"), .certificate = X509_new()};
-    if (out->key && out->certificate && fill(out->certificate, name, out->key, issuer, start, until) &&
+    if (out->key && out->certificate && fill(out->certificate, subject, out->key, issuer, start, until) &&
         X509_sign(out->certificate, issuer ? issuer->key : out->key, EVP_sha256()) > 0)
         return US_OK;
     usi_identity_fini(out);
@@ -104,8 +132,8 @@ us_status usi_identity_make_page(const char *machine, int64_t start, int64_t unt
         snprintf(names + length, sizeof names - length, ",DNS:%s", machine);
     *out = (usi_identity){.key = EVP_EC_gen("P-256"), .certificate = X509_new()};
     const usi_identity self = *out;
-    if (out->key && out->certificate &&
-        fill(out->certificate, "understudy page", out->key, &self, start, until) &&
+    const usi_subject subject = {.name = "understudy page"};
+    if (out->key && out->certificate && fill(out->certificate, &subject, out->key, &self, start, until) &&
         add_extension(out->certificate, out->certificate, NID_subject_alt_name, names) &&
         add_extension(out->certificate, out->certificate, NID_ext_key_usage, "serverAuth") &&
         X509_sign(out->certificate, out->key, EVP_sha256()) > 0)

@@ -20,10 +20,24 @@ typedef struct usi_identity {
     X509 *certificate;
 } usi_identity;
 
+// Of two participants the one with the lower id sends the first message of the handshake. In its first 47
+// bits an id is the hash of the certificate's subject (OMG DDS Security 1.1, 9.3.3), so that the subject
+// decides.
+typedef enum usi_turn {
+    USI_TURN_ANY,
+    USI_TURN_FIRST,  // begins with all of USI_TURN_SECOND
+    USI_TURN_SECOND,
+} usi_turn;
+
+typedef struct usi_subject {
+    const char *name;  // of a person or thing: CN
+    usi_turn turn;
+} usi_subject;
+
 void usi_identity_fini(usi_identity *identity);
-// A new key with a certificate for `name`, signed by `issuer` (NULL: by itself, an authority).
-us_status usi_identity_make(const char *name, const usi_identity *issuer, int64_t start, int64_t until,
-                            usi_identity *out, us_error *err);
+// A new key with a certificate for `subject`, signed by `issuer` (NULL: by itself, an authority).
+us_status usi_identity_make(const usi_subject *subject, const usi_identity *issuer, int64_t start,
+                            int64_t until, usi_identity *out, us_error *err);
 // The same by itself, for the page of this machine: valid for localhost and the machine's name.
 us_status usi_identity_make_page(const char *machine, int64_t start, int64_t until, usi_identity *out,
                                  us_error *err);
@@ -63,7 +77,8 @@ const char *usi_openssl_error(char *buf, size_t cap);
 // ---- texts (policy.c) ----
 
 us_status usi_governance_text(const char *domains, char *buf, size_t cap, us_error *err);
-us_status usi_permissions_text(const us_enclave_def *def, int64_t start, int64_t until, char *buf, size_t cap,
-                               us_error *err);
+// `subject` is that of the certificate, "CN=/rover".
+us_status usi_permissions_text(const us_enclave_def *def, const char *subject, int64_t start, int64_t until,
+                               char *buf, size_t cap, us_error *err);
 
 #endif

@@ -103,7 +103,8 @@ us_status us_keystore_create(const char *path, const us_keystore_def *def, us_er
     if (status) return status;
     usi_identity authority = {0};
     const int64_t now = (int64_t)time(NULL);
-    status = usi_identity_make(def->name, NULL, now - DAY, now + (int64_t)def->days * DAY, &authority, err);
+    const usi_subject subject = {.name = def->name};
+    status = usi_identity_make(&subject, NULL, now - DAY, now + (int64_t)def->days * DAY, &authority, err);
     if (!status) status = usi_directory_begin(path, err);
     if (!status) status = join(file, path, "private", err);
     if (!status) status = make_private_directory(file, err);
@@ -120,10 +121,13 @@ us_status us_keystore_create(const char *path, const us_keystore_def *def, us_er
     return status;
 }
 
-static us_status read_authority(const char *path, usi_identity *out, us_error *err) {
-    char certificate[USI_KEY_PATH], key[USI_KEY_PATH];
-    us_status status = join(certificate, path, "public/ca.cert.pem", err);
-    if (!status) status = join(key, path, "private/ca.key.pem", err);
+// SROS 2 knows two authorities, "identity" and "permissions", which mostly are one and the same.
+static us_status read_authority(const char *path, const char *which, usi_identity *out, us_error *err) {
+    char certificate[USI_KEY_PATH], key[USI_KEY_PATH], name[64];
+    snprintf(name, sizeof name, "public/%s_ca.cert.pem", which);
+    us_status status = join(certificate, path, name, err);
+    snprintf(name, sizeof name, "private/%s_ca.key.pem", which);
+    if (!status) status = join(key, path, name, err);
     if (status) return status;
     if (access(certificate, R_OK) != 0 || access(key, R_OK) != 0) {
         return us_error_set(err, US_ERR_IO,
@@ -202,20 +206,35 @@ static us_status write_permissions(const char *directory, const char *text, cons
     return status;
 }
 
+// Fast DDS must not be the one who begins with Cyclone DDS: version 2.9 proposes to agree on a secret by
+// Diffie-Hellman over integers (DH+MODP-2048-256), and sends its public key as a plain number where Cyclone
+// DDS 0.10 reads an ASN.1 integer. Cyclone DDS proposes elliptic curves for keys of P-256, which both read.
+static us_status read_turn(const char *vendor, usi_turn *out, us_error *err) {
+    *out = !vendor ? USI_TURN_ANY : strcmp(vendor, "cyclone") == 0 ? USI_TURN_FIRST : USI_TURN_SECOND;
+    if (*out != USI_TURN_SECOND || strcmp(vendor, "fastdds") == 0) return US_OK;
+    return us_error_set(err, US_ERR_VALUE, NULL, "Write cyclone or fastdds.",
+                        "keys for an unknown DDS \"%.60s\"", vendor);
+}
+
 static us_status add_enclave(const char *path, const us_enclave_def *def, char *text, us_error *err) {
     const int64_t start = def->start ? def->start : (int64_t)time(NULL) - DAY;
     const int64_t until = start + ((int64_t)def->days + (def->start ? 0 : 1)) * DAY;
-    usi_identity authority = {0}, identity = {0};
-    char directory[USI_KEY_PATH];
-    us_status status = usi_permissions_text(def, start, until, text, USI_KEY_TEXT, err);
-    if (!status) status = read_authority(path, &authority, err);
-    if (!status) status = usi_identity_make(def->enclave, &authority, start, until, &identity, err);
+    usi_identity identities = {0}, permissions = {0}, identity = {0};
+    char directory[USI_KEY_PATH], name[256] = "";
+    usi_subject subject = {.name = def->enclave};
+    us_status status = read_turn(def->vendor, &subject.turn, err);
+    if (!status) status = read_authority(path, "identity", &identities, err);
+    if (!status) status = read_authority(path, "permissions", &permissions, err);
+    if (!status) status = usi_identity_make(&subject, &identities, start, until, &identity, err);
+    if (!status) usi_certificate_subject(identity.certificate, name, sizeof name);
+    if (!status) status = usi_permissions_text(def, name, start, until, text, USI_KEY_TEXT, err);
     if (!status) status = make_enclave_directory(path, def->enclave, directory, err);
     if (!status) status = copy_public(path, directory, err);
-    if (!status) status = write_permissions(directory, text, &authority, err);
+    if (!status) status = write_permissions(directory, text, &permissions, err);
     if (!status) status = write_identity(directory, &identity, err);
     usi_identity_fini(&identity);
-    usi_identity_fini(&authority);
+    usi_identity_fini(&permissions);
+    usi_identity_fini(&identities);
     return status;
 }
 

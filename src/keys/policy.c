@@ -124,14 +124,14 @@ static void add_time(policy_text *t, const char *name, int64_t seconds) {
     add(t, "<%s>%s</%s>", name, text, name);
 }
 
-us_status usi_permissions_text(const us_enclave_def *def, int64_t start, int64_t until, char *buf, size_t cap,
-                               us_error *err) {
+us_status usi_permissions_text(const us_enclave_def *def, const char *subject, int64_t start, int64_t until,
+                               char *buf, size_t cap, us_error *err) {
     policy_text t = {.cap = cap};
     t.bytes = buf;
     add(&t,
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<dds>\n<permissions>\n<grant name=\"%s\">\n"
-        "<subject_name>CN=%s</subject_name>\n<validity>",
-        def->enclave, def->enclave);
+        "<subject_name>%s</subject_name>\n<validity>",
+        def->enclave, subject);
     add_time(&t, "not_before", start);
     add_time(&t, "not_after", until);
     add(&t, "</validity>\n<allow_rule>\n");

@@ -222,18 +222,39 @@ static us_status check_kind(linker *k, const us_binding *b, const usi_member *m,
                 is_text ? "it is a number, and the value a text" : "it is a string, and the value a number");
 }
 
-// Puts the n elements of a value to a member: itself, or as many elements of an array or sequence.
+// Whether the member is a struct of n numbers, as the vectors and quaternions of ROS 2 are.
+static bool is_struct_of(const usi_member *m, int32_t n) {
+    const us_message_type *t = m->leaf->type;
+    if (m->leaf->kind != USI_KIND_MESSAGE || usi_member_is_whole(m) || t->is_union || t->is_inner ||
+        t->n_field != n || m->n_step == USI_MESSAGE_DEPTH)
+        return false;
+    for (int32_t i = 0; i < n; i++) {
+        if (t->fields[i].kind >= USI_KIND_STRING || t->fields[i].shape != USI_SHAPE_ONE) return false;
+    }
+    return true;
+}
+
+static usi_member member_of_struct(const usi_member *m, int32_t i) {
+    usi_member out = *m;
+    out.field[out.n_step] = i;
+    out.item[out.n_step++] = -1;
+    out.leaf = &m->leaf->type->fields[i];
+    return out;
+}
+
+// Puts the n elements of a value to a member: itself, as many elements of an array or sequence, or the
+// members of a struct.
 static us_status put_elements(linker *k, const us_binding *b, const usi_member *m, const axes *a,
                               const value_row *v, const usi_value *with) {
-    const bool is_whole = usi_member_is_whole(m);
+    const bool is_whole = usi_member_is_whole(m), is_struct = v->n > 1 && is_struct_of(m, v->n);
     const int32_t n = v->n == 0 ? 1 : v->n;
-    us_status status = check_kind(k, b, m, v->n == 0);
+    us_status status = is_struct ? US_OK : check_kind(k, b, m, v->n == 0);
     if (status) return status;
-    if (is_whole ? m->leaf->count > 0 && m->leaf->count < (uint32_t)n : n > 1)
+    if (is_struct ? false : is_whole ? m->leaf->count > 0 && m->leaf->count < (uint32_t)n : n > 1)
         return fail(k, b, US_ERR_VALUE, "name an array or sequence that is long enough",
                     "the value has %d numbers", (int)n);
     for (int32_t i = 0; i < n && !status; i++) {
-        const usi_member element = is_whole ? usi_member_item(m, i) : *m;
+        const usi_member element = is_struct ? member_of_struct(m, i) : is_whole ? usi_member_item(m, i) : *m;
         status = add_row(k, b, &element);
         if (status) return status;
         k->value[k->n] = *with;
@@ -624,7 +645,7 @@ static us_status link_inlet(linker *k, int32_t i, usi_inlet *out) {
     const us_endpoint_def *e = &d->endpoints[i];
     const void *take = NULL;
     k->n = 0;
-    *out = (usi_inlet){.def = e, .answer = {-1, -1}};
+    *out = (usi_inlet){.def = e, .answer = {-1, -1, -1, -1}};
     us_status status = find_type(k, e, &out->type, &out->topic);
     usi_action *action = TAKE(k->arena, d->n_command, usi_action);
     if (!action) return US_ERR_MEMORY;
@@ -688,6 +709,7 @@ static us_status link_all(linker *k, usi_interface_model *out) {
             inlet_of[i] = out->n_inlet;
             status = link_inlet(k, i, &inlet[out->n_inlet++]);
         } else {
+            out->has_endings = out->has_endings || use >= US_ENDPOINT_DONE;
             if (use >= US_ENDPOINT_TAKEN)
                 inlet[inlet_of[d->endpoints[i].of]].answer[use - US_ENDPOINT_TAKEN] = out->n_endpoint;
             status = link_endpoint(k, i, &endpoint[out->n_endpoint++]);

@@ -188,6 +188,7 @@ static us_status check_values(usi_build *b, const us_pair_def *p) {
         {"damping ratio", v->damping_ratio},
         {"torsion radius", v->torsion_radius},
         {"rolling length", v->rolling_length},
+        {"transition speed", v->transition_speed},
     };
     char message[160];
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {

@@ -221,20 +221,26 @@ typedef struct usi_encoder {
     bool is_lost;  // behind a break: its cable is torn
 } usi_encoder;
 
-typedef enum usi_sensor_kind { USI_SENSOR_IMU, USI_SENSOR_BATTERY, USI_SENSOR_KINDS } usi_sensor_kind;
+typedef enum usi_sensor_kind {
+    USI_SENSOR_IMU,
+    USI_SENSOR_BATTERY,
+    USI_SENSOR_LIDAR,
+    USI_SENSOR_KINDS
+} usi_sensor_kind;
 
 // A sensor of a robot that takes samples.
 typedef struct usi_sensor {
     int32_t kind, robot;
     int32_t reading, n_reading;  // where its numbers begin among all, and how many they are
-    int32_t body;                // imu: link
+    int32_t body;                // imu, lidar: link
     int32_t battery;             // battery: which
+    int32_t lidar;               // lidar: which
     bool is_lost;                // behind a break: its cable is torn
     double rate;                 // Hz; 0: every step
     int64_t phase;               // ticks by which its samples come earlier than those of the first robot
     const char *name;
     const char *frame;  // id of the frame of its readings; NULL: they have none
-    us_pose X_BS;       // imu: in its link
+    us_pose X_BS;       // imu, lidar: in its link
     double noise[2];    // imu: standard deviations of the specific force, m/s^2, and angular velocity, rad/s
     uint64_t seed;      // of the noise
 } usi_sensor;
@@ -323,7 +329,10 @@ struct us_model {
     const usi_encoder *encoder;           // robot by robot
     const usi_sensor *sensor;             // robot by robot
     int32_t n_encoder;
-    int32_t n_sensor, n_reading;  // n_reading: numbers of all of them
+    int32_t n_sensor, n_reading;    // n_reading: numbers of all of them
+    const struct usi_lidar *lidar;  // robot by robot: lidars.h
+    int32_t n_lidar;
+    size_t lidar_size;  // bytes of all their frames
     int32_t n_robot;
     double clock_rate;  // Hz, of /clock
 #define MODEL_FIELD(type, name, count, unit, about) type *name;

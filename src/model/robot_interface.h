@@ -102,6 +102,9 @@ typedef enum usi_action {
     USI_ACTION_COUNT
 } usi_action;
 
+// How a command fares, in the order of us_endpoint_use.
+enum { USI_ANSWER_TAKEN, USI_ANSWER_REFUSED, USI_ANSWER_DONE, USI_ANSWER_CANCELED, USI_ANSWERS };
+
 // A topic that the robot takes commands from. Of its rows the first n_member have members, in the order of
 // the wire; constants follow.
 typedef struct usi_inlet {
@@ -111,8 +114,8 @@ typedef struct usi_inlet {
     int32_t n, n_member, n_command, n_copy;
     const usi_member *member;
     const usi_take *take;
-    const usi_action *action;  // of each command
-    int32_t answer[2];         // endpoints of those that are taken, and refused; -1: none
+    const usi_action *action;     // of each command
+    int32_t answer[USI_ANSWERS];  // endpoints of those that are taken, refused, done, canceled; -1: none
 } usi_inlet;
 
 enum { USI_COPIES = 8 };  // of a command's sample for its answers
@@ -121,7 +124,8 @@ typedef struct usi_interface_model {
     int32_t n_endpoint, n_inlet, n_value;  // n_value: of the endpoint or inlet with the most rows
     const usi_endpoint *endpoint;
     const usi_inlet *inlet;
-    uint64_t hash;  // of all that was written
+    uint64_t hash;     // of all that was written
+    bool has_endings;  // the end of some command is answered
 } usi_interface_model;
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/compile.h"
+#include "model/lidars.h"
 
 // What making a robot needs to see.
 typedef struct maker {
@@ -486,7 +487,8 @@ int32_t usi_robot_find_sensor(const us_model *m, const usi_robot_model *r, usi_s
 }
 
 static void add_sensor(us_model *m, usi_robot_model *r, usi_sensor *sensor, usi_sensor with) {
-    static const int32_t numbers[USI_SENSOR_KINDS] = {[USI_SENSOR_IMU] = 10, [USI_SENSOR_BATTERY] = 3};
+    static const int32_t numbers[USI_SENSOR_KINDS] = {
+        [USI_SENSOR_IMU] = 10, [USI_SENSOR_BATTERY] = 3, [USI_SENSOR_LIDAR] = 0};
     with.robot = (int32_t)(r - m->robot);
     with.phase = usi_robot_phase(with.robot);
     with.reading = m->n_reading;
@@ -521,12 +523,14 @@ static us_status make_encoders(const maker *k, usi_robot_model *robot) {
 }
 
 // On a link, with the link's frame or one of its own.
-static us_status add_imu(const maker *k, usi_robot_model *r, usi_sensor *sensor, const us_sensor_def *d) {
+static us_status add_on_link(const maker *k, usi_robot_model *r, usi_sensor *sensor, usi_sensor_kind kind,
+                             const us_sensor_def *d) {
     const char *link = without_group(k->b->spec->link[d->link].name, r->name);
     const char *frame = join(k->arena, r->network->frame_prefix, usi_has_own_frame(d) ? d->name : link);
     if (!frame) return US_ERR_MEMORY;
     add_sensor(k->m, r, sensor,
-               (usi_sensor){.kind = USI_SENSOR_IMU,
+               (usi_sensor){.kind = (int32_t)kind,
+                            .lidar = k->m->n_lidar,
                             .name = d->name,
                             .frame = frame,
                             .body = d->link,
@@ -536,6 +540,17 @@ static us_status add_imu(const maker *k, usi_robot_model *r, usi_sensor *sensor,
                             .seed = d->seed,
                             .is_lost = k->is_off[d->link]});
     return US_OK;
+}
+
+// A lidar has a row among the sensors, without numbers, and one of its own.
+static us_status add_lidar(const maker *k, usi_robot_model *r, usi_sensor *sensor, usi_lidar *lidar,
+                           const us_sensor_def *d) {
+    us_model *m = k->m;
+    const int32_t index = m->n_sensor;
+    us_status status = add_on_link(k, r, sensor, USI_SENSOR_LIDAR, d);
+    if (!status) status = usi_build_lidar(m, k->arena, d, index, &lidar[m->n_lidar]);
+    if (!status) m->n_lidar++;
+    return status;
 }
 
 // Hz: the usual unit samples as often as somebody sees it.
@@ -556,12 +571,17 @@ static double fastest_topic(const us_network_def *d, const char *source) {
 // An inertial unit at the root's origin, those that were asked for, and the battery's gauge.
 static us_status make_sensors(const maker *k, usi_robot_model *robot) {
     us_model *m = k->m;
-    int32_t n = 0;
-    for (int32_t i = 0; i < m->n_robot; i++)
+    int32_t n = 0, n_lidar = 0;
+    for (int32_t i = 0; i < m->n_robot; i++) {
         n += 2 + robot[i].network->n_sensor;
+        for (int32_t j = 0; j < robot[i].network->n_sensor; j++)
+            n_lidar += robot[i].network->sensors[j].kind == US_SENSOR_LIDAR;
+    }
     usi_sensor *sensor = TAKE(k->arena, n, usi_sensor);
-    if (!sensor) return US_ERR_MEMORY;
+    usi_lidar *lidar = TAKE(k->arena, n_lidar, usi_lidar);
+    if (!sensor || !lidar) return US_ERR_MEMORY;
     m->sensor = sensor;
+    m->lidar = lidar;
     us_status status = US_OK;
     for (int32_t i = 0; i < m->n_robot && !status; i++) {
         usi_robot_model *r = &robot[i];
@@ -570,9 +590,12 @@ static us_status make_sensors(const maker *k, usi_robot_model *robot) {
         us_sensor_def usual = {
             .name = "imu", .link = r->root.i, .X_BS = us_pose_identity(), .rate = fastest_topic(d, "imu")};
         if (usual.rate * m->step >= 1) usual.rate = 0;
-        if (r->root.i >= 0 && !usi_find_sensor_def(d, usual.name)) status = add_imu(k, r, sensor, &usual);
+        if (r->root.i >= 0 && !usi_find_sensor_def(d, usual.name))
+            status = add_on_link(k, r, sensor, USI_SENSOR_IMU, &usual);
         for (int32_t j = 0; j < d->n_sensor && !status; j++)
-            status = add_imu(k, r, sensor, &d->sensors[j]);
+            status = d->sensors[j].kind == US_SENSOR_LIDAR
+                         ? add_lidar(k, r, sensor, lidar, &d->sensors[j])
+                         : add_on_link(k, r, sensor, USI_SENSOR_IMU, &d->sensors[j]);
         if (r->battery.i >= 0)
             add_sensor(m, r, sensor,
                        (usi_sensor){.kind = USI_SENSOR_BATTERY,
@@ -615,7 +638,9 @@ static us_status add_topic(const maker *k, usi_robot_model *r, usi_topic *topic,
                            const us_publication_def *t) {
     const int32_t source = usi_find_source(r->network, t->source);
     const bool is_reading = usi_is_sensor_source(source);
-    const usi_sensor_kind kind = source == USI_SOURCE_BATTERY ? USI_SENSOR_BATTERY : USI_SENSOR_IMU;
+    const usi_sensor_kind kind = source == USI_SOURCE_BATTERY  ? USI_SENSOR_BATTERY
+                                 : usi_is_frame_source(source) ? USI_SENSOR_LIDAR
+                                                               : USI_SENSOR_IMU;
     const int32_t sensor = is_reading ? usi_robot_find_sensor(k->m, r, kind, t->source) : -1;
     char name[USI_TOPIC_NAME];
     bool is_good = true;

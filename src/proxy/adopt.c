@@ -218,8 +218,14 @@ static void set_firmware(const taker *t) {
     set_want(t, f);
     f->goal = f->done = f->speed = 0;
     f->n_route = f->next_route = f->n_trajectory = 0;
-    if (f->locomotor.state == USI_SERVICE_MOVING) f->locomotor.state = USI_SERVICE_STOPPED;
-    if (f->navigator.state == USI_SERVICE_MOVING) f->navigator.state = USI_SERVICE_STOPPED;
+    f->deadline = 0;
+    f->has_end_heading = 0;
+    usi_service_state *const services[] = {&f->locomotor, &f->navigator, &f->mobility, &f->function_run};
+    for (int i = 0; i < 4; i++) {
+        if (services[i]->state != US_ROVER_MOVING) continue;
+        services[i]->state = US_ROVER_STOPPED;
+        services[i]->error = US_ROVER_INTERRUPTED;
+    }
     set_locomotion(t, f);
     if (a->has & USI_ADOPT_ODOM) {
         memcpy(f->odom, a->odom, sizeof f->odom);

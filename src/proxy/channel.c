@@ -30,13 +30,16 @@ bool usi_has_command(const usi_robot *r, int32_t topic) {
     case USI_COMMAND_GAIT:
         return r->model->firmware.gait.n_leg > 0;
     case USI_COMMAND_MOTOR_TEXT:
-        return r->model->network->n_motor > 0;
+        return r->model->network->n_motor > 0 || r->model->network->motor_port > 0;
     case USI_COMMAND_ASK_MOTORS:
         return r->model->network->has_services && r->model->firmware.n_drive > 0;
     case USI_COMMAND_ASK_LOCOMOTOR:
     case USI_COMMAND_ASK_POSE:
     case USI_COMMAND_ASK_NAVIGATOR:
         return r->model->network->has_services && can_move;
+    case USI_COMMAND_ASK_PROPERTIES:
+    case USI_COMMAND_ASK_WAIT:
+        return r->model->network->has_services;
     default:
         return r->model->firmware.n_drive > 0;
     }
@@ -59,7 +62,7 @@ int32_t usi_channel_add(us_proxy *p, const char *topic, const us_message_type *t
     c->topic = usi_arena_text(&p->arena, topic, &is_good);
     c->type = type;
     c->is_out = is_out;
-    c->is_latched = is_out && us_qos_for_topic(topic, type).is_transient_local;
+    c->qos = us_qos_for_topic(topic, type);
     c->robot = robot;
     atomic_init(&c->is_wanted, true);
     atomic_init(&c->n_message, 0);
@@ -68,7 +71,8 @@ int32_t usi_channel_add(us_proxy *p, const char *topic, const us_message_type *t
 
 // Where each topic of a robot leaves. A robot that is no URDF file has no description to send.
 static us_status make_outlets(us_proxy *p, usi_robot *r) {
-    const size_t n = (size_t)r->model->n_topic + USI_SERVICE_COUNT + (size_t)r->model->interface_.n_endpoint;
+    const size_t n =
+        (size_t)r->model->n_topic + USI_SERVICE_COUNT + (size_t)r->model->interface_.n_endpoint + 1;
     r->n_topic = r->model->n_topic;
     r->outlet = usi_arena_alloc(&p->arena, n * sizeof *r->outlet, _Alignof(usi_outlet));
     if (!r->outlet) return US_ERR_MEMORY;
@@ -129,7 +133,8 @@ usi_channel_info usi_proxy_get_channel(const us_proxy *p, int32_t i) {
     return (usi_channel_info){.topic = c->topic,
                               .type = c->type,
                               .is_out = c->is_out,
-                              .is_latched = c->is_latched,
+                              .is_latched = c->is_out && c->qos.is_transient_local,
+                              .qos = c->qos,
                               .is_request = c->is_request,
                               .robot = c->robot,
                               .n_message = atomic_load_explicit(&c->n_message, memory_order_relaxed)};

@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "proxy/proxy__robot.h"
-#include "wire/motor.h"
+#include "proxy/rover_link.h"
+#include "proxy/rover_property.h"
 
 typedef struct inbox {
     const usi_robot *r;
+    const us_sim *sim;
     usi_firmware_request firmware;
-    usi_motor_reason reason;  // of a refusal, in the words of the motor protocol
+    usi_motor_reason reason;  // of a refusal, in the words of the ASCII link
 } inbox;
 
 #define refuse(in, ...) usi_firmware_refuse(&(in)->firmware, __VA_ARGS__)
@@ -42,9 +44,9 @@ static int32_t find_drive(inbox *in, const char *name) {
     }
     int32_t joint = find_joint(fw, name);
     if (joint < 0) {
-        refuse(in, "there is no joint \"%.60s\"", name);
+        usi_firmware_refuse_as(&in->firmware, US_ROVER_UNKNOWN_NAME, "there is no joint \"%.60s\"", name);
     } else if (fw->joint[joint].drive < 0) {
-        refuse(in, "joint \"%.60s\" has no drive", name);
+        usi_firmware_refuse_as(&in->firmware, US_ROVER_NOT_SUPPORTED, "joint \"%.60s\" has no drive", name);
     } else {
         return fw->joint[joint].drive;
     }
@@ -157,34 +159,9 @@ static bool take_motors(inbox *in, const us_msg_motor_group_command *m) {
     return usi_firmware_command_drives(&in->firmware, commands, (int32_t)m->motors._length);
 }
 
-// A line of the ASCII protocol, as a String that ends with ';'.
+// A line of the ASCII link, as a String without its ';'.
 static bool take_motor_text(inbox *in, const us_msg_string *m) {
-    usi_motor_command c;
-    if (usi_motor_parse(m->data, strlen(m->data), &c) != USI_MOTOR_GOOD)
-        return refuse(in, "\"%.60s\" is no motor command", m->data);
-    if (c.kind == USI_MOTOR_STOP_ALL) return usi_firmware_stop(&in->firmware);
-    int32_t drive = find_drive(in, c.name);
-    if (drive < 0) return false;
-    if (c.kind == USI_MOTOR_POWER) {
-        usi_firmware_switch_drive(&in->firmware, drive, c.is_on);
-        return true;
-    }
-    if (usi_firmware_view_drives(&in->r->model->firmware, in->firmware.s)[drive].is_off &&
-        c.kind != USI_MOTOR_STOP) {
-        in->reason = USI_MOTOR_UNPOWERED;
-        return refuse(in, "motor %.4s has no power", c.name);
-    }
-    // By this protocol a motor moves until the next command.
-    const usi_drive_command command = {.drive = drive,
-                                       .mode = c.kind == USI_MOTOR_STOP       ? USI_DRIVE_KEEP
-                                               : c.kind == USI_MOTOR_VELOCITY ? USI_DRIVE_VELOCITY
-                                               : c.kind == USI_MOTOR_POSITION ? USI_DRIVE_POSITION
-                                                                              : USI_DRIVE_PROFILE,
-                                       .value = c.value,
-                                       .acceleration = c.acceleration,
-                                       .velocity = c.max_velocity,
-                                       .is_lasting = true};
-    return usi_firmware_command_drives(&in->firmware, &command, 1);
+    return usi_link_command(in->r, in->sim, &in->firmware, m->data, &in->reason);
 }
 
 // ---------------------------------------------------------------- rover services
@@ -193,11 +170,14 @@ static bool take_locomotor(inbox *in, const us_msg_locomotor_command *m) {
     usi_firmware_state *s = in->firmware.s;
     const double body[3] = {m->speed, m->side_speed, m->turn_rate};
     bool is_taken = false;
-    if (!usi_can_move(in->r)) return refuse(in, "this robot has no <locomotion>");
+    if (!usi_can_move(in->r))
+        return usi_firmware_refuse_as(&in->firmware, US_ROVER_NOT_SUPPORTED,
+                                      "this robot has no <locomotion>");
+    if (!(m->timeout >= 0)) return refuse(in, "the time-out is not 0 or more");
     switch (m->mode) {
     case 0:
         usi_firmware_stop(&in->firmware);
-        s->locomotor.state = USI_SERVICE_STOPPED;
+        s->locomotor.state = US_ROVER_STOPPED;
         return true;
     case 1:
         is_taken = usi_firmware_drive_velocity(&in->firmware, body);
@@ -212,8 +192,9 @@ static bool take_locomotor(inbox *in, const us_msg_locomotor_command *m) {
         return refuse(in, "locomotor mode %d is none of 0 stop, 1 velocity, 2 arc, 3 turn", (int)m->mode);
     }
     if (!is_taken) return false;
+    if (m->mode > 1) usi_firmware_limit_time(&in->firmware, m->timeout);
     s->done = 0;
-    s->locomotor.state = USI_SERVICE_MOVING;
+    s->locomotor.state = US_ROVER_MOVING;
     return true;
 }
 
@@ -221,26 +202,60 @@ static double yaw_of(double w, double x, double y, double z) {
     return atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z));
 }
 
+// From the frame that a command names to map: map itself or none, the robot's site, its odometry, its base.
+static bool place_in_map(inbox *in, const char *frame, const double at[3], double out[3]) {
+    const usi_firmware_state *s = in->firmware.s;
+    const usi_robot_model *model = in->r->model;
+    double pose[3];
+    char site[200];
+    snprintf(site, sizeof site, "%.180ssite", model->network->frame_prefix);
+    if (frame[0] == 0 || strcmp(frame, "map") == 0) {
+        memcpy(out, at, 3 * sizeof *at);
+    } else if (strcmp(frame, site) == 0) {
+        usi_site_to_map(s, at, out);
+    } else if (strcmp(frame, model->odom_frame) == 0) {
+        usi_odometry_compose(s->pose_offset, at, out);
+    } else if (strcmp(frame, model->base_frame) == 0) {
+        usi_firmware_pose(s, pose);
+        usi_odometry_compose(pose, at, out);
+    } else {
+        return usi_firmware_refuse_as(&in->firmware, US_ROVER_UNKNOWN_NAME,
+                                      "the frame \"%.60s\" is none of map, %.40s, odometry and base", frame,
+                                      site);
+    }
+    return true;
+}
+
 static bool take_pose(inbox *in, const us_msg_pose_estimator_command *m) {
     if (m->mode == 0) return true;
-    if (m->mode != 1) return refuse(in, "pose estimator mode %d is none of 0 none, 1 set pose", (int)m->mode);
+    if (m->mode > 2)
+        return refuse(in, "pose estimator mode %d is none of 0 none, 1 set pose, 2 set site", (int)m->mode);
     const double q[] = {m->pose.orientation.w, m->pose.orientation.x, m->pose.orientation.y,
                         m->pose.orientation.z};
     double norm = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];
     if (!isfinite(m->pose.position.x) || !isfinite(m->pose.position.y) || !(fabs(norm - 1) < 1e-3))
         return refuse(in, "the pose is not finite, or its quaternion not of length 1");
     const double pose[3] = {m->pose.position.x, m->pose.position.y, yaw_of(q[0], q[1], q[2], q[3])};
-    usi_firmware_set_pose(&in->firmware, pose);
-    in->firmware.s->pose.state = USI_SERVICE_MOVING;
+    double place[3];
+    if (m->mode == 2) {
+        memcpy(in->firmware.s->setting.site, pose, sizeof pose);
+        return true;
+    }
+    if (!place_in_map(in, m->header.frame_id, pose, place)) return false;
+    usi_firmware_set_pose(&in->firmware, place);
+    in->firmware.s->pose.state = US_ROVER_MOVING;
     return true;
 }
 
 static bool take_navigator(inbox *in, const us_msg_navigator_command *m) {
     usi_firmware_state *s = in->firmware.s;
-    if (!usi_can_move(in->r)) return refuse(in, "this robot has no <locomotion>");
+    if (!usi_can_move(in->r))
+        return usi_firmware_refuse_as(&in->firmware, US_ROVER_NOT_SUPPORTED,
+                                      "this robot has no <locomotion>");
+    if (!(m->timeout >= 0)) return refuse(in, "the time-out is not 0 or more");
     if (m->mode == 0) {
         usi_firmware_stop(&in->firmware);
-        s->navigator.state = USI_SERVICE_STOPPED;
+        s->navigator.state = US_ROVER_STOPPED;
         return true;
     }
     if (m->mode > 2)
@@ -249,49 +264,53 @@ static bool take_navigator(inbox *in, const us_msg_navigator_command *m) {
     if (n > USI_ROUTE_POINTS) return refuse(in, "%u points: it takes 1 to %d", (unsigned)n, USI_ROUTE_POINTS);
     double points[USI_ROUTE_POINTS][2];
     for (uint32_t i = 0; i < n; i++) {
-        points[i][0] = m->points._buffer[i].x;
-        points[i][1] = m->points._buffer[i].y;
+        const double at[3] = {m->points._buffer[i].x, m->points._buffer[i].y, 0};
+        double place[3];
+        if (!place_in_map(in, m->header.frame_id, at, place)) return false;
+        memcpy(points[i], place, sizeof points[i]);
     }
     int32_t first = m->mode == 1 ? (int32_t)n - 1 : 0;
     if (!usi_firmware_navigate(&in->firmware, (const double(*)[2])points, (int32_t)n, first, m->speed,
                                m->tolerance))
         return false;
-    s->navigator.state = USI_SERVICE_MOVING;
+    usi_firmware_limit_time(&in->firmware, m->timeout);
+    s->navigator.state = US_ROVER_MOVING;
     return true;
 }
 
 // ---------------------------------------------------------------- all
 
 // The number that a service's command carries stands in its status, whether it was taken or not.
-static void answer(usi_service_state *service, uint32_t sequence, bool is_taken, const char *why) {
+static void answer(inbox *in, usi_service_state *service, uint32_t sequence, bool is_taken) {
     service->sequence = sequence;
-    if (!is_taken) service->state = USI_SERVICE_REFUSED;
+    service->error = (uint8_t)(is_taken ? US_ROVER_FINE : in->firmware.error);
+    if (!is_taken) service->state = US_ROVER_REFUSED;
     memset(service->message, 0, sizeof service->message);
-    if (!is_taken) snprintf(service->message, sizeof service->message, "%.150s", why);
+    if (!is_taken) snprintf(service->message, sizeof service->message, "%.150s", in->firmware.why);
 }
 
 // Commands to the rover services, from a topic or in a request.
 static bool serve_motors(inbox *in, const us_msg_motor_group_command *m) {
     bool is_taken = take_motors(in, m);
-    answer(&in->firmware.s->motors, m->sequence, is_taken, in->firmware.why);
+    answer(in, &in->firmware.s->motors, m->sequence, is_taken);
     return is_taken;
 }
 
 static bool serve_locomotor(inbox *in, const us_msg_locomotor_command *m) {
     bool is_taken = take_locomotor(in, m);
-    answer(&in->firmware.s->locomotor, m->sequence, is_taken, in->firmware.why);
+    answer(in, &in->firmware.s->locomotor, m->sequence, is_taken);
     return is_taken;
 }
 
 static bool serve_pose(inbox *in, const us_msg_pose_estimator_command *m) {
     bool is_taken = take_pose(in, m);
-    answer(&in->firmware.s->pose, m->sequence, is_taken, in->firmware.why);
+    answer(in, &in->firmware.s->pose, m->sequence, is_taken);
     return is_taken;
 }
 
 static bool serve_navigator(inbox *in, const us_msg_navigator_command *m) {
     bool is_taken = take_navigator(in, m);
-    answer(&in->firmware.s->navigator, m->sequence, is_taken, in->firmware.why);
+    answer(in, &in->firmware.s->navigator, m->sequence, is_taken);
     return is_taken;
 }
 
@@ -314,13 +333,21 @@ static void note_request(int32_t topic, const void *m, usi_reply *reply) {
         reply->guid = ((const us_msg_navigator_request *)m)->guid;
         reply->seq = ((const us_msg_navigator_request *)m)->seq;
         break;
+    case USI_COMMAND_ASK_PROPERTIES:
+        reply->guid = ((const us_msg_properties_request *)m)->guid;
+        reply->seq = ((const us_msg_properties_request *)m)->seq;
+        break;
+    case USI_COMMAND_ASK_WAIT:
+        reply->guid = ((const us_msg_wait_request *)m)->guid;
+        reply->seq = ((const us_msg_wait_request *)m)->seq;
+        break;
     default:
         return;
     }
     reply->service = topic - USI_COMMAND_ASK;
 }
 
-static bool take_message(inbox *in, int32_t topic, const void *m) {
+static bool take_message(inbox *in, int32_t topic, const void *m, usi_reply *reply) {
     switch ((usi_command_topic)topic) {
     case USI_COMMAND_TWIST:
         return take_twist(in, m);
@@ -350,6 +377,11 @@ static bool take_message(inbox *in, int32_t topic, const void *m) {
         return serve_pose(in, &((const us_msg_pose_estimator_request *)m)->command);
     case USI_COMMAND_ASK_NAVIGATOR:
         return serve_navigator(in, &((const us_msg_navigator_request *)m)->command);
+    case USI_COMMAND_ASK_PROPERTIES:
+        return usi_ask_properties(&in->firmware, m, reply);
+    case USI_COMMAND_ASK_WAIT:
+        usi_ask_wait(in->r, in->firmware.s, m, reply);
+        return true;
     default:
         return false;
     }
@@ -359,7 +391,10 @@ usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_ro
                                    const usi_mail *mail, usi_reply *out_reply) {
     usi_firmware_state *f = usi_firmware_of(r, s);
     const usi_firmware_readings readings = usi_robot_read(r, sim, s);
-    inbox in = {.r = r, .firmware = {&r->model->firmware, f, &readings, ""}, .reason = USI_MOTOR_OUTSIDE};
+    inbox in = {.r = r,
+                .sim = sim,
+                .firmware = {&r->model->firmware, f, &readings, "", US_ROVER_FINE},
+                .reason = USI_MOTOR_OUTSIDE};
     us_error err = {0};
     const void *m = NULL;
     bool is_taken = false;
@@ -367,7 +402,7 @@ usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_ro
     if (usi_inlet_of(mail->topic) >= 0) {
         const bool may =
             usi_source_may_command(r, s, mail, readings.tick, in.firmware.why, sizeof in.firmware.why);
-        is_taken = usi_interface_command(r, mail, may, &in.firmware);
+        is_taken = usi_interface_command(r, mail, may, &in.firmware, &out_reply->goes_on);
         if (!is_taken && !may) in.reason = USI_MOTOR_BUSY;
     } else if (us_message_decode(usi_command_type(mail->topic), usi_mail_bytes(mail), mail->length,
                                  r->proxy->decoded, r->proxy->n_decoded, &m, &err)) {
@@ -375,12 +410,17 @@ usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_ro
     } else {
         note_request(mail->topic, m, out_reply);
         if (usi_source_may_command(r, s, mail, readings.tick, in.firmware.why, sizeof in.firmware.why)) {
-            is_taken = take_message(&in, mail->topic, m);
+            is_taken = take_message(&in, mail->topic, m, out_reply);
         } else {
             in.reason = USI_MOTOR_BUSY;
+            in.firmware.error = US_ROVER_BUSY;
         }
     }
-    out_reply->is_accepted = is_taken;
+    // A wait has an answer of its own, now or later; that it was asked is no refusal.
+    if (mail->topic != USI_COMMAND_ASK_WAIT) {
+        out_reply->is_accepted = is_taken;
+        out_reply->error = is_taken ? US_ROVER_FINE : in.firmware.error;
+    }
     if (!is_taken) memcpy(out_reply->message, in.firmware.why, sizeof in.firmware.why);
     f->n_command += is_taken;
     f->n_refused += !is_taken;

@@ -57,7 +57,8 @@ static int32_t find_holder(const us_network_def *d, const usi_robot_state *s, in
 static bool is_stop(const usi_mail *mail) {
     const char *bytes = usi_mail_bytes(mail);
     const us_message_type *type = usi_command_type(mail->topic);
-    if (mail->topic == USI_COMMAND_MOTOR_TEXT) return mail->length >= 12 && memcmp(bytes + 8, "MSTP", 4) == 0;
+    if (mail->topic == USI_COMMAND_MOTOR_TEXT)
+        return mail->length > 8 && usi_motor_text_is_stop(bytes + 8, mail->length - 8);
     if (mail->topic == USI_COMMAND_LOCOMOTOR || mail->topic == USI_COMMAND_NAVIGATOR)
         return us_message_get_number(type, bytes, mail->length, "mode") == 0;
     if (mail->topic == USI_COMMAND_ASK_LOCOMOTOR || mail->topic == USI_COMMAND_ASK_NAVIGATOR)
@@ -65,12 +66,26 @@ static bool is_stop(const usi_mail *mail) {
     return false;
 }
 
+// What asks and changes nothing is answered whoever commands, and holds nobody off.
+static bool is_question(const usi_mail *mail) {
+    const char *bytes = usi_mail_bytes(mail);
+    if (mail->topic == USI_COMMAND_ASK_WAIT) return true;
+    if (mail->topic == USI_COMMAND_ASK_PROPERTIES)
+        return us_message_get_number(usi_command_type(mail->topic), bytes, mail->length, "mode") < 2;
+    usi_motor_command m;
+    if (mail->topic != USI_COMMAND_MOTOR_TEXT || mail->length <= 8 ||
+        usi_motor_parse(bytes + 8, strnlen(bytes + 8, mail->length - 8), &m))
+        return false;
+    return m.kind == USI_MOTOR_GET_ROVER || m.kind == USI_MOTOR_GET_PROPERTY ||
+           m.kind == USI_MOTOR_GET_LINE || m.kind == USI_MOTOR_GET_IMU;
+}
+
 bool usi_source_may_command(const usi_robot *r, const usi_robot_state *s, const usi_mail *mail, int64_t tick,
                             char *out_why, size_t cap) {
     const us_network_def *d = r->model->network;
     const int32_t holder = find_holder(d, s, tick);
     // The gate brings a robot to rest whose switch is gone.
-    if (holder < 0 || strcmp(mail->source, "gate") == 0 || is_stop(mail)) return true;
+    if (holder < 0 || strcmp(mail->source, "gate") == 0 || is_stop(mail) || is_question(mail)) return true;
     const int32_t own = find_source(d, mail->source);
     const int32_t priority = own < 0 ? 0 : d->sources[own].priority;
     if (priority >= d->sources[holder].priority) return true;
@@ -82,7 +97,7 @@ bool usi_source_may_command(const usi_robot *r, const usi_robot_state *s, const 
 void usi_source_has_commanded(const usi_robot *r, usi_robot_state *s, const usi_mail *mail, int64_t tick) {
     const us_network_def *d = r->model->network;
     const int32_t own = find_source(d, mail->source);
-    if (own < 0) return;
+    if (own < 0 || is_question(mail)) return;
     s->source_until[own] = tick + (int64_t)ceil(d->sources[own].hold / r->proxy->step);
 }
 

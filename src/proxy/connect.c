@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "proxy/proxy__robot.h"
+#include "proxy/rover_link.h"
+#include "proxy/serial_face.h"
 
 static const us_message_type *reply_type(int32_t request) {
     switch ((usi_command_topic)request) {
@@ -14,6 +16,10 @@ static const us_message_type *reply_type(int32_t request) {
         return usi_type_pose_estimator_response;
     case USI_COMMAND_ASK_NAVIGATOR:
         return usi_type_navigator_response;
+    case USI_COMMAND_ASK_PROPERTIES:
+        return usi_type_properties_response;
+    case USI_COMMAND_ASK_WAIT:
+        return usi_type_wait_response;
     default:
         return NULL;
     }
@@ -44,6 +50,9 @@ static us_status connect_motors(us_proxy *p, usi_robot *r, us_error *err) {
     def.n_port_more = 20;  // two runs of one scene on one machine
     def.n_motor = r->model->network->n_motor;
     def.motors = r->model->network->motors;
+    usi_motor_report reports[USI_LINK_REPORTS];
+    def.n_report = usi_link_list(r, reports);
+    def.reports = reports;
     def.status_rate = 0;  // the rate is one of simulated time: us_proxy_publish keeps it
     def.on_command = on_motor;
     def.context = r;
@@ -56,6 +65,11 @@ int32_t us_proxy_motor_port(const us_proxy *proxy, int32_t robot, int32_t *out_w
     const usi_robot *r = &proxy->robot[robot];
     if (out_wanted) *out_wanted = r->model->network->motor_port;
     return r->motors ? usi_motor_server_port(r->motors) : 0;
+}
+
+const char *us_proxy_serial_lines(const us_proxy *proxy, int32_t robot) {
+    if (!proxy || robot < 0 || robot >= proxy->n_robot) return "";
+    return usi_faces_names(proxy->robot[robot].faces);
 }
 
 // ---- the gate ----
@@ -187,8 +201,12 @@ static us_status connect_robot(us_proxy *p, usi_robot *r, us_error *err) {
     status = subscribe(p, r, node, subscriptions, err);
     if (!status) status = subscribe_sources(p, r, node, subscriptions + USI_COMMAND_COUNT, err);
     if (!status) status = offer_services(p, r, node, subscriptions, err);
+    if (!status) status = usi_robot_open_node(p, r, node, err);
     if (!status) status = usi_interface_connect(p, r, node, err);
-    return status ? status : connect_motors(p, r, err);
+    if (!status) status = connect_motors(p, r, err);
+    if (!status && p->def.enable_motor_servers && p->def.serial_directory)
+        status = usi_faces_create(r, p->def.serial_directory, &r->faces, err);
+    return status;
 }
 
 us_status us_proxy_connect(us_proxy *p, us_bus *bus, us_error *err) {
@@ -201,6 +219,7 @@ us_status us_proxy_connect(us_proxy *p, us_bus *bus, us_error *err) {
         return us_error_set(err, status, NULL, "free memory, or end other programs",
                             "the sending thread cannot be made");
     if (usi_timing_is_needed(p)) usi_outbox_hurry(p->outbox);
+    usi_bus_pause_graph(bus);
     if (p->clock_rate > 0 && !p->is_clock_off) {
         us_topic_def def = {"/clock", usi_type_clock, us_qos_for_topic("/clock", usi_type_clock), -1};
         status = us_bus_add_node(bus, "/understudy", "simulation", &def.node, err);
@@ -210,5 +229,6 @@ us_status us_proxy_connect(us_proxy *p, us_bus *bus, us_error *err) {
     for (int32_t i = 0; i < p->n_robot && !status; i++) {
         if (!p->robot[i].is_ghost) status = connect_robot(p, &p->robot[i], err);
     }
+    usi_bus_resume_graph(bus);
     return status;
 }

@@ -7,6 +7,7 @@
 
 #include "base/text_value.h"
 #include "proxy/proxy__robot.h"
+#include "sense/lidar_return.h"
 #include "sim/sim.h"
 
 // s that a computer takes to start, unless the fault has a time.
@@ -89,6 +90,17 @@ static void set_imu(us_sim *sim, int32_t sensor, const usi_fault_words *words) {
     usi_sim_sense_one(sim, sensor);
 }
 
+static void set_lidar(us_sim *sim, int32_t sensor, const usi_fault_words *words) {
+    static const double degree = 0.017453292519943295;
+    usi_sensor_state *e = &sim->now.sensor[sensor];
+    e->is_stuck = words->fault == USI_FAULT_FROZEN;
+    e->offset[USI_LIDAR_IS_DEAD] = words->fault == USI_FAULT_DEAD;
+    e->offset[USI_LIDAR_HAS_SECTOR] = words->fault == USI_FAULT_BLIND;
+    const bool is_blind = words->fault == USI_FAULT_BLIND;
+    e->offset[USI_LIDAR_SECTOR_FROM] = is_blind ? degree * words->number[0] : 0;
+    e->offset[USI_LIDAR_SECTOR_TO] = is_blind ? degree * words->number[1] : 0;
+}
+
 // Without a time it lasts until somebody mends it. Mending lets it end at the next tick.
 static int64_t end_of(const usi_robot *r, const us_sim *sim, const usi_fault_words *words) {
     int64_t tick = us_sim_get_tick(sim);
@@ -144,13 +156,14 @@ static void set_link(usi_robot *r, const us_sim *sim, usi_robot_state *s, const 
     }
 }
 
-static us_status fail_imu(const us_model *m, const usi_robot_model *r, const char *name, us_error *err) {
+static us_status fail_sensor(const us_model *m, const usi_robot_model *r, const usi_fault_words *words,
+                             usi_sensor_kind kind, us_error *err) {
     const char *known[USI_SENSOR_LIMIT + 1];
     int32_t n = 0;
     for (int32_t i = r->first_sensor; i < r->first_sensor + r->n_sensor; i++) {
-        if (m->sensor[i].kind == USI_SENSOR_IMU && n <= USI_SENSOR_LIMIT) known[n++] = m->sensor[i].name;
+        if (m->sensor[i].kind == (int32_t)kind && n <= USI_SENSOR_LIMIT) known[n++] = m->sensor[i].name;
     }
-    return usi_fail_unknown("inertial sensor", name, known, n, err);
+    return usi_fail_unknown(usi_fault_component_title(words->part), words->name, known, n, err);
 }
 
 typedef struct fault_search {
@@ -179,16 +192,19 @@ us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const
         return us_error_set(err, US_ERR_NAME, NULL,
                             "name a joint with one coordinate; \"understudy info\" lists them",
                             "\"%.100s/%.100s\" has no encoder", robot, words->name);
-    int32_t imu = words->part == USI_COMPONENT_IMU
-                      ? usi_robot_find_sensor(p->model, r->model, USI_SENSOR_IMU, words->name)
-                      : -1;
-    if (words->part == USI_COMPONENT_IMU && imu < 0) return fail_imu(p->model, r->model, words->name, err);
+    const bool is_sensor = words->part == USI_COMPONENT_IMU || words->part == USI_COMPONENT_LIDAR;
+    const usi_sensor_kind kind = words->part == USI_COMPONENT_IMU ? USI_SENSOR_IMU : USI_SENSOR_LIDAR;
+    int32_t sensor = is_sensor ? usi_robot_find_sensor(p->model, r->model, kind, words->name) : -1;
+    if (is_sensor && sensor < 0) return fail_sensor(p->model, r->model, words, kind, err);
     switch (words->part) {
     case USI_COMPONENT_ENCODER:
         set_encoder(sim, r->model->first_encoder + joint, words);
         break;
     case USI_COMPONENT_IMU:
-        set_imu(sim, imu, words);
+        set_imu(sim, sensor, words);
+        break;
+    case USI_COMPONENT_LIDAR:
+        set_lidar(sim, sensor, words);
         break;
     case USI_COMPONENT_POWER:
     case USI_COMPONENT_COMPUTER:
@@ -203,7 +219,8 @@ us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const
     }
     // What it is like now, in the words of the diagnostics.
     char what[USI_FAULT_TEXT], text[300] = "";
-    const bool is_named = joint >= 0 || (imu >= 0 && strcmp(words->name, "imu") != 0);
+    const bool is_named =
+        joint >= 0 || (sensor >= 0 && strcmp(words->name, usi_fault_component_name(words->part)) != 0);
     const char *name = is_named ? words->name : "";
     snprintf(what, sizeof what, "%s%s%.200s=", usi_fault_component_name(words->part), is_named ? ":" : "",
              name);
@@ -336,10 +353,36 @@ static void list_imu(const fault_lister *t, int32_t sensor) {
     t->each(t->context, what, text);
 }
 
-static void list_imus(const fault_lister *t) {
+static void list_lidar(const fault_lister *t, int32_t sensor) {
+    static const double degree = 0.017453292519943295;
+    const usi_sensor_state *e = &t->sim->now.sensor[sensor];
+    const char *name = t->sim->model->sensor[sensor].name;
+    const bool is_named = strcmp(name, "lidar") != 0;
+    char part[220], called[220], what[400], text[400];
+    snprintf(part, sizeof part, "lidar%s%.200s", is_named ? ":" : "", is_named ? name : "");
+    snprintf(called, sizeof called, "lidar%s%.200s", is_named ? " " : "", is_named ? name : "");
+    if (e->is_stuck) {
+        snprintf(what, sizeof what, "%s=frozen", part);
+        snprintf(text, sizeof text, "%s frozen", called);
+    } else if (e->offset[USI_LIDAR_IS_DEAD] != 0) {
+        snprintf(what, sizeof what, "%s=dead", part);
+        snprintf(text, sizeof text, "%s dead", called);
+    } else if (e->offset[USI_LIDAR_HAS_SECTOR] != 0) {
+        const double from = e->offset[USI_LIDAR_SECTOR_FROM] / degree,
+                     to = e->offset[USI_LIDAR_SECTOR_TO] / degree;
+        snprintf(what, sizeof what, "%s=blind:%.4g,%.4g", part, from, to);
+        snprintf(text, sizeof text, "%s blind from %.4g to %.4g deg", called, from, to);
+    } else {
+        return;
+    }
+    t->each(t->context, what, text);
+}
+
+static void list_sensors(const fault_lister *t) {
     const usi_robot_model *r = t->r->model;
     for (int32_t i = r->first_sensor; i < r->first_sensor + r->n_sensor; i++) {
         if (t->sim->model->sensor[i].kind == USI_SENSOR_IMU) list_imu(t, i);
+        if (t->sim->model->sensor[i].kind == USI_SENSOR_LIDAR) list_lidar(t, i);
     }
 }
 
@@ -385,7 +428,7 @@ static void list_all(const usi_robot *r, const us_sim *sim, const usi_robot_stat
     list_drives(&t);
     list_broken(&t);
     list_encoders(&t);
-    list_imus(&t);
+    list_sensors(&t);
     list_rest(&t);
 }
 

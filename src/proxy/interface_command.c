@@ -86,8 +86,8 @@ static bool command_body(const usi_robot *r, usi_action action, const double *x,
     }
 }
 
-bool usi_interface_command(const usi_robot *r, const usi_mail *mail, bool may,
-                           usi_firmware_request *request) {
+bool usi_interface_command(const usi_robot *r, const usi_mail *mail, bool may, usi_firmware_request *request,
+                           bool *out_goes_on) {
     const usi_inlet *inlet = &r->model->interface_.inlet[usi_inlet_of(mail->topic)];
     usi_wire_value *v = r->proxy->values;
     double x[USI_COMMAND_VALUES] = {0};
@@ -97,6 +97,7 @@ bool usi_interface_command(const usi_robot *r, const usi_mail *mail, bool may,
     const int32_t command = find_command(inlet, v);
     if (command < 0) return usi_firmware_refuse(request, "no <command> is for this sample");
     const usi_action action = inlet->action[command];
+    *out_goes_on = action == USI_ACTION_GO || action == USI_ACTION_DRIVE || action == USI_ACTION_TURN;
     // Stops are obeyed whoever sends them.
     if (!may && action != USI_ACTION_STOP && action != USI_ACTION_NONE) return false;
     if (action == USI_ACTION_NONE) return true;

@@ -13,6 +13,10 @@ static usi_outlet *outlet_of(const usi_robot *r, int32_t i) {
     return &r->outlet[r->n_topic + USI_SERVICE_COUNT + i];
 }
 
+static us_qos qos_of(const us_endpoint_def *e) {
+    return (us_qos){.is_reliable = e->is_reliable, .is_transient_local = e->is_latched, .depth = e->depth};
+}
+
 us_status usi_interface_make(us_proxy *p, usi_robot *r) {
     const usi_interface_model *own = &r->model->interface_;
     const size_t n = (size_t)own->n_inlet + 1;
@@ -28,17 +32,13 @@ us_status usi_interface_make(us_proxy *p, usi_robot *r) {
         out->type = e->type;
         out->channel = usi_channel_add(p, e->topic, e->type, true, r->index);
         if (out->channel < 0) return US_ERR_MEMORY;
-        p->channel[out->channel].is_latched = e->def->is_latched;
+        p->channel[out->channel].qos = qos_of(e->def);
     }
     for (int32_t i = 0; i < own->n_inlet; i++) {
         r->inlet_channel[i] = usi_channel_add(p, own->inlet[i].topic, own->inlet[i].type, false, r->index);
         if (r->inlet_channel[i] < 0) return US_ERR_MEMORY;
     }
     return US_OK;
-}
-
-static us_qos qos_of(const us_endpoint_def *e) {
-    return (us_qos){.is_reliable = e->is_reliable, .is_transient_local = e->is_latched, .depth = e->depth};
 }
 
 us_status usi_interface_connect(us_proxy *p, usi_robot *r, int32_t node, us_error *err) {
@@ -197,10 +197,10 @@ static usi_wire_value evaluate(gathering *g, const usi_value *v, const usi_messa
         x = (double)(stamp % 1000000000);
         break;
     case USI_VALUE_JOINT_POSITION:
-        x = usi_read_q(w->r, w->sim, v->index);
+        x = usi_noise_add(w, US_NOISE_JOINT_POSITION, v->index, usi_read_q(w->r, w->sim, v->index));
         break;
     case USI_VALUE_JOINT_VELOCITY:
-        x = usi_read_v(w->r, w->sim, v->index);
+        x = usi_noise_add(w, US_NOISE_JOINT_VELOCITY, v->index, usi_read_v(w->r, w->sim, v->index));
         break;
     case USI_VALUE_JOINT_TORQUE:
         x = joint_torque(w, v->index);
@@ -258,20 +258,12 @@ void usi_interface_publish(us_proxy *p, usi_robot *r, const us_sim *sim, const u
     }
 }
 
-void usi_interface_answer(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s,
-                          const usi_mail *mail, bool is_taken, const char *why) {
-    const usi_inlet *inlet = &r->model->interface_.inlet[usi_inlet_of(mail->topic)];
-    const int32_t answer = inlet->answer[is_taken ? 0 : 1];
-    usi_wire_value copy[USI_COPIES] = {0};
-    if (answer < 0) return;
-    if (!usi_members_read(inlet->type, usi_mail_bytes(mail), mail->length, inlet->member, inlet->n_member,
-                          p->values))
-        return;
-    for (int32_t i = 0; i < inlet->n_member; i++) {
-        if (inlet->take[i].use == USI_TAKE_COPY) copy[inlet->take[i].index] = p->values[i];
-    }
+void usi_interface_send_answer(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s,
+                               int32_t inlet, int32_t answer, const usi_wire_value *copy, const char *why) {
+    const int32_t endpoint = r->model->interface_.inlet[inlet].answer[answer];
+    if (endpoint < 0) return;
     usi_sampling w = usi_sampling_begin(p, r, sim, s);
     const answer_parts parts = {copy, why};
-    send(&w, answer, &parts);
+    send(&w, endpoint, &parts);
     if (p->outbox) usi_outbox_ring(p->outbox);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "spec/publication.h"
+#include "wire/motor.h"
 
 static size_t padded(size_t length) { return (length + 7) / 8 * 8; }
 
@@ -14,12 +15,12 @@ void usi_mailbox_init(usi_mailbox *box) {
 
 void usi_mailbox_fini(usi_mailbox *box) { pthread_mutex_destroy(&box->lock); }
 
-// A stop of motors, or a velocity of 0, as joysticks send it when they are let go. As encoded: behind a
-// header of 4 bytes the length of a text and the text; or, at the end, six numbers.
+// A stop of the ASCII link, or a velocity of 0, as joysticks send it when they are let go. As encoded: behind
+// a header of 4 bytes the length of a text and the text; or, at the end, six numbers.
 static bool is_stop(int32_t topic, const void *bytes, size_t length) {
     static const double still[6] = {0};
     const char *const text = bytes, *const end = text + length;
-    if (topic == USI_COMMAND_MOTOR_TEXT) return length >= 12 && memcmp(text + 8, "MSTP", 4) == 0;
+    if (topic == USI_COMMAND_MOTOR_TEXT) return length > 8 && usi_motor_text_is_stop(text + 8, length - 8);
     const bool is_velocity = topic == USI_COMMAND_TWIST || topic == USI_COMMAND_TWIST_STAMPED;
     return is_velocity && length >= 4 + sizeof still && memcmp(end - sizeof still, still, sizeof still) == 0;
 }

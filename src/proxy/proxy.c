@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bus/node.h"
 #include "proxy/proxy__robot.h"
+#include "proxy/serial_face.h"
 #include "sim/sim.h"
 
 // A JointTrajectory of 128 points for 30 joints, or a route, with room to spare.
@@ -57,12 +59,13 @@ us_status us_proxy_create(const us_model *model, const us_proxy_def *def, us_pro
     usi_arena_init(&p->arena, &p->allocator);
     usi_arena_init(&p->bound, &p->allocator);
     p->n_decoded = DECODED_SIZE;
-    p->n_message = MESSAGE_SIZE;
-    p->n_byte = BYTES_SIZE;
+    const size_t frame = usi_lidar_sample_size(p->model);
+    p->n_message = MESSAGE_SIZE + frame;
+    p->n_byte = BYTES_SIZE + frame;
     p->mails = usi_arena_alloc(&p->arena, USI_MAILBOX_SIZE, 64);
     p->decoded = usi_arena_alloc(&p->arena, DECODED_SIZE, 64);
-    p->message = usi_arena_alloc(&p->arena, MESSAGE_SIZE, 64);
-    p->bytes = usi_arena_alloc(&p->arena, BYTES_SIZE, 64);
+    p->message = usi_arena_alloc(&p->arena, p->n_message, 64);
+    p->bytes = usi_arena_alloc(&p->arena, p->n_byte, 64);
     us_status status = p->mails && p->decoded && p->message && p->bytes ? US_OK : US_ERR_MEMORY;
     if (!status) status = usi_robots_make(p);
     if (!status) status = make_scratch(p);
@@ -82,6 +85,7 @@ void us_proxy_destroy(us_proxy *p) {
     if (!p) return;
     // First nothing comes in any more, then all that waits goes out, then the writers go.
     for (int32_t i = 0; i < p->n_robot; i++) {
+        usi_faces_destroy(p->robot[i].faces);
         usi_motor_server_destroy(p->robot[i].motors);
         for (int k = 0; k < USI_COMMAND_COUNT; k++) {
             if (p->robot[i].reader[k]) us_reader_remove(p->robot[i].reader[k]);
@@ -100,6 +104,7 @@ void us_proxy_destroy(us_proxy *p) {
         for (int32_t k = 0; r->outlet && k < r->n_outlet; k++) {
             if (r->outlet[k].writer && !r->outlet[k].is_shared) us_writer_remove(r->outlet[k].writer);
         }
+        usi_node_close(r->node);
         us_interface_release(r->types);
         for (int k = 0; k < USI_SERVICE_COUNT; k++)
             us_service_remove(r->service[k]);

@@ -35,6 +35,18 @@ typedef struct usi_outlet {
     bool is_shared;     // the writer is another outlet's, or a service's
 } usi_outlet;
 
+enum { USI_REPLY_PROPERTIES = 32, USI_MAX_WAIT = 16 };
+
+// A request that waits for the end of a command. No part of the state: its reply is none either.
+typedef struct usi_wait {
+    uint64_t guid;
+    int64_t seq;
+    int32_t service;    // usi_wait_service
+    uint32_t sequence;  // of the command
+    int64_t n_tick;     // that are left
+    bool is_used;
+} usi_wait;
+
 // ---------------------------------------------------------------- what never changes
 
 // First what follows from the model, and is found again when that is replaced; from `proxy` on what stays as
@@ -44,7 +56,7 @@ typedef struct usi_robot {
     int32_t (*script_value)[USI_TERM_LIMIT];  // of each script's condition: values of the sim
     // Where its state stands in the plug-in's, and where its arrays, the firmware's state and the radio link
     // are.
-    size_t state_at, state_size, scripts_at, firmware_at, uplink_at, uplink_size;
+    size_t state_at, state_size, scripts_at, open_at, firmware_at, uplink_at, uplink_size;
     // The outside.
     us_proxy *proxy;
     int32_t index;
@@ -54,16 +66,21 @@ typedef struct usi_robot {
     usi_mailbox *mailbox;
     int32_t gate;               // its number at the proxy's gate; -1: none
     int32_t n_topic, n_outlet;  // n_topic: of the model's robot
-    usi_outlet
-        *outlet;  // of each topic, then USI_SERVICE_COUNT of replies, then of the interface's endpoints
+    usi_outlet *outlet;         // of each topic, then USI_SERVICE_COUNT of replies, then of the interface's
+                         // endpoints; the last is the log's
     us_interface *types;       // of the interface: held while the network uses them
     us_reader **inlet_reader;  // of each inlet of the interface
     int32_t *inlet_channel;
     us_reader *reader[USI_COMMAND_COUNT];
     us_service *service[USI_SERVICE_COUNT];
+    usi_wait *wait;                              // USI_MAX_WAIT
     us_reader *own_reader[USI_COMMAND_SOURCES];  // of sources with a topic of their own
     int32_t command_channel[USI_COMMAND_COUNT];  // of the proxy; -1: none
     usi_motor_server *motors;
+    struct usi_ros_node *node;  // parameters and log; NULL: none
+    int64_t log_time;       // ns: of the last line
+    char log_text[160];
+    struct usi_faces *faces;  // serial lines; NULL: none
     usi_link_head downlink_head;
     usi_link_queue downlink;
     int64_t stamp_offset;  // of the state, as it was when the last samples left
@@ -86,6 +103,22 @@ typedef struct usi_fault_state {
     double loss, delay;    // of the radio link, on top of the scene's; s
 } usi_fault_state;
 
+// A command of the interface that is being carried out: what its end is answered with.
+enum { USI_OPEN_TEXT = 256 };
+typedef struct usi_open_copy {
+    double number;
+    int64_t whole;
+    uint32_t length;
+    uint8_t is_there, is_whole, is_text, reserved;
+    char text[USI_OPEN_TEXT];
+} usi_open_copy;
+typedef struct usi_open_command {
+    int64_t tick;    // at which its motion began
+    int32_t motion;  // usi_motion; 0: no command is open
+    int32_t inlet;
+    usi_open_copy copy[USI_COPIES];
+} usi_open_command;
+
 // Beside the firmware's state.
 typedef struct usi_robot_state {
     int64_t stamp_offset;  // ns: the robot's clock less simulated time
@@ -105,6 +138,10 @@ static inline usi_script_state *usi_scripts_of(const usi_robot *r, usi_robot_sta
 static inline const usi_script_state *usi_view_scripts(const usi_robot *r, const usi_robot_state *s) {
     return (const usi_script_state *)(const void *)((const char *)s + r->scripts_at);
 }
+// NULL: the robot answers no command's end.
+static inline usi_open_command *usi_open_of(const usi_robot *r, usi_robot_state *s) {
+    return r->model->interface_.has_endings ? (usi_open_command *)(void *)((char *)s + r->open_at) : NULL;
+}
 static inline usi_firmware_state *usi_firmware_of(const usi_robot *r, usi_robot_state *s) {
     return (usi_firmware_state *)(void *)((char *)s + r->firmware_at);
 }
@@ -119,7 +156,8 @@ static inline bool usi_can_move(const usi_robot *r) { return usi_firmware_can_mo
 typedef struct usi_channel {
     const char *topic;
     const us_message_type *type;
-    bool is_out, is_latched, is_request;
+    bool is_out, is_request;
+    us_qos qos;  // that it is offered with
     int32_t robot;
     _Atomic bool is_wanted;
     _Atomic int64_t n_message;
@@ -181,6 +219,11 @@ typedef struct usi_reply {
     uint64_t guid;    // of the client, and the number of its request
     int64_t seq;
     bool is_accepted;
+    us_rover_error error;
+    uint8_t state;       // of a wait: us_rover_state
+    int32_t n_property;  // of a request for properties
+    int8_t property[USI_REPLY_PROPERTIES];
+    bool goes_on;  // a command of the interface whose end comes later
     char message[USI_REFUSAL_MAX];
 } usi_reply;
 
@@ -207,10 +250,25 @@ void usi_interface_publish(us_proxy *p, usi_robot *r, const us_sim *sim, const u
                            bool is_first, usi_sink sink);
 // interface_command.c: a sample of an inlet has come: whether it was taken, else why not. `may` says whether
 // its sender may command.
-bool usi_interface_command(const usi_robot *r, const usi_mail *mail, bool may, usi_firmware_request *request);
-// And answered, where the interface says so.
-void usi_interface_answer(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s,
-                          const usi_mail *mail, bool is_taken, const char *why);
+// `*out_goes_on`: it is a motion with an end.
+bool usi_interface_command(const usi_robot *r, const usi_mail *mail, bool may, usi_firmware_request *request,
+                           bool *out_goes_on);
+// And answered, where the interface says so. `copy` has USI_COPIES of the command's sample.
+void usi_interface_send_answer(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s,
+                               int32_t inlet, int32_t answer, const usi_wire_value *copy, const char *why);
+// interface_ending.c: a command was taken or refused. One that was taken may end another.
+void usi_interface_answer(us_proxy *p, usi_robot *r, const us_sim *sim, usi_robot_state *s,
+                          const usi_mail *mail, const usi_reply *reply);
+// After the firmware's step: whether the open command has come to its end.
+void usi_interface_watch(us_proxy *p, usi_robot *r, const us_sim *sim, usi_robot_state *s);
+bool usi_open_is_sound(const usi_robot *r, const usi_robot_state *s);
+
+// rover_service.c: requests for properties and waits. A wait that is not over has reply->service -1.
+bool usi_ask_properties(usi_firmware_request *c, const us_msg_properties_request *m, usi_reply *reply);
+void usi_ask_wait(const usi_robot *r, const usi_firmware_state *s, const us_msg_wait_request *m,
+                  usi_reply *reply);
+// After a tick: answers those whose command has ended or whose time is over.
+void usi_waits_serve(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s);
 
 // command_source.c: who goes first. Whether a mail may command the robot now, with the reason if not.
 bool usi_source_may_command(const usi_robot *r, const usi_robot_state *s, const usi_mail *mail, int64_t tick,
@@ -247,6 +305,12 @@ void usi_robot_repeat(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_ro
 // Answers a request with the status of now. Nothing without a network.
 void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s,
                      const usi_reply *reply);
+// service_node.c: what ROS tools expect of the robot's node.
+us_status usi_robot_open_node(us_proxy *p, usi_robot *r, int32_t node, us_error *err);
+// A line of its log, of a level of bus/node.h. Nothing without a network.
+void usi_robot_log(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t level,
+                   const char *text);
+void usi_robot_log_start(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s);
 // What is not a robot's: sent to the writer, which may be NULL, and on a channel of the proxy, which may be
 // -1.
 // The description with the prefix before the name of every link, so that its links are the frames of /tf. The
@@ -292,5 +356,8 @@ void usi_timing_follow(us_proxy *p, int64_t time, bool is_jump);
 // usi_outbox_put), the truth a moment before the rest. ns
 int64_t usi_timing_stamp(const us_proxy *p, const usi_robot *r, int64_t time);
 int64_t usi_timing_due(const us_proxy *p, const usi_robot *r, int64_t time, bool is_truth);
+
+// sample_lidar.c: bytes of the largest sample that a lidar of the model makes; 0: it has none.
+size_t usi_lidar_sample_size(const us_model *m);
 
 #endif

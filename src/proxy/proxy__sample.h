@@ -46,6 +46,20 @@ void usi_message_odometry_covariance(double *pose, double *twist);
 typedef void usi_sample_function(usi_sampling *w);
 usi_sample_function usi_sample_joint_states, usi_sample_odom, usi_sample_tf, usi_sample_tf_static,
     usi_sample_imu, usi_sample_description, usi_sample_battery, usi_sample_diagnostics, usi_sample_truth,
-    usi_sample_motor_group, usi_sample_locomotor, usi_sample_pose_estimator, usi_sample_navigator;
+    usi_sample_motor_group, usi_sample_locomotor, usi_sample_pose_estimator, usi_sample_navigator,
+    usi_sample_points, usi_sample_scan;
+
+// sample_lidar.c: when the turn began that a lidar shows, ns; and whether a topic of so many Hz sends it now.
+int64_t usi_lidar_sample_time(const us_sim *sim, int32_t lidar);
+bool usi_lidar_is_due(const us_sim *sim, int32_t sensor, double rate);
+
+// noise.c: a value with what the robot's instruments add to it; `index` distinguishes the components of a
+// kind. And an orientation, of the inertial unit `index`.
+double usi_noise_add(const usi_sampling *w, us_noise_kind kind, int32_t index, double x);
+us_quat usi_noise_turn(const usi_sampling *w, int32_t index, us_quat q);
+
+// rover_service.c: replies that are no status.
+void usi_reply_properties(usi_sampling *w, const usi_reply *reply);
+void usi_reply_wait(usi_sampling *w, const usi_reply *reply);
 
 #endif

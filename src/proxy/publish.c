@@ -4,6 +4,8 @@
 
 #include "base/rate.h"
 #include "proxy/proxy__sample.h"
+#include "proxy/rover_link.h"
+#include "proxy/serial_face.h"
 
 int64_t usi_time_of(const us_proxy *p, int64_t tick) {
     // In two parts, so that a step of whole nanoseconds loses nothing in days.
@@ -152,12 +154,17 @@ static void sample(usi_sampling *w, int32_t topic) {
         [USI_SOURCE_MOTOR_GROUP] = usi_sample_motor_group,
         [USI_SOURCE_LOCOMOTOR] = usi_sample_locomotor,
         [USI_SOURCE_POSE_ESTIMATOR] = usi_sample_pose_estimator,
-        [USI_SOURCE_NAVIGATOR] = usi_sample_navigator};
+        [USI_SOURCE_NAVIGATOR] = usi_sample_navigator,
+        [USI_SOURCE_POINTS] = usi_sample_points,
+        [USI_SOURCE_SCAN] = usi_sample_scan};
     const usi_topic *t = &w->r->model->topic[topic];
     w->used = 0;
     w->outlet = topic;
     w->sensor = t->sensor;
-    w->of_time = t->sensor >= 0 ? usi_time_of(w->p, w->sim->now.sensor[t->sensor].tick) : w->time;
+    w->of_time = usi_is_frame_source((int32_t)t->source)
+                     ? usi_lidar_sample_time(w->sim, w->p->model->sensor[t->sensor].lidar)
+                 : t->sensor >= 0 ? usi_time_of(w->p, w->sim->now.sensor[t->sensor].tick)
+                                  : w->time;
     make[t->source](w);
 }
 
@@ -177,13 +184,16 @@ void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_s
     const bool is_up = usi_is_up(s);
     // A computer that has just started sends anew what is sent once.
     is_first = is_first || (s->faults.boot_tick != 0 && s->faults.boot_tick == tick);
+    if (is_first && is_up) usi_robot_log_start(p, r, sim, s);
     for (int32_t i = 0; i < r->n_topic; i++) {
         const usi_topic *t = &r->model->topic[i];
         // A computer that is off or starts sends nothing. Where the robot really is does not depend on it.
         if (r->outlet[i].channel < 0 || (!is_up && t->source != USI_SOURCE_TRUTH)) continue;
         // Readings have the same phase, and leave as they are taken.
-        const bool is_due =
-            is_sent_once(t) ? is_first : is_heard(p, r, s, tick, i) && usi_is_due(t->rate, p->step, phase);
+        const bool is_now = usi_is_frame_source((int32_t)t->source)
+                                ? usi_lidar_is_due(sim, t->sensor, t->rate)
+                                : usi_is_due(t->rate, p->step, phase);
+        const bool is_due = is_sent_once(t) ? is_first : is_now && is_heard(p, r, s, tick, i);
         if (is_due) sample(&w, i);
     }
     if (is_up) usi_interface_publish(p, r, sim, s, is_first, USI_SINK_ALL);
@@ -191,21 +201,6 @@ void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_s
 }
 
 // ---------------------------------------------------------------- all robots
-
-// To the clients of the motor protocol.
-static void publish_motors(const us_proxy *p, const usi_robot *r, const us_sim *sim,
-                           const usi_robot_state *s) {
-    const usi_drive_state *drives = usi_firmware_view_drives(&r->model->firmware, usi_view_firmware(r, s));
-    for (int32_t k = 0; k < r->model->network->n_motor; k++) {
-        for (int32_t d = 0; d < r->model->firmware.n_drive; d++) {
-            if (r->model->drive[d].index != r->model->network->motors[k].drive) continue;
-            int32_t joint = r->model->firmware.drive[d].joint;
-            double v = usi_read_v(r, sim, joint);
-            usi_motor_server_status(r->motors, k, (v - drives[d].v_before) / p->step, v,
-                                    usi_read_q(r, sim, joint));
-        }
-    }
-}
 
 static void publish_clock(us_proxy *p, int64_t time) {
     us_msg_clock m = {{(int32_t)(time / 1000000000), (uint32_t)(time % 1000000000)}};
@@ -240,7 +235,8 @@ void us_proxy_publish(us_proxy *p, us_sim *sim) {
         if (owes_record && p->record.sample) usi_robot_repeat(p, r, sim, s, USI_SINK_RECORDER);
         usi_robot_publish(p, r, sim, s, is_first);
         if (r->motors && usi_is_up(s) && usi_is_due(r->model->network->motor_rate, p->step, tick))
-            publish_motors(p, r, sim, s);
+            usi_link_publish(r, sim, s);
+        if (usi_is_up(s)) usi_faces_observe(r->faces, r, sim, s);
     }
     usi_proxy_tend(p, sim);
     if (p->outbox && p->n_sample != n) usi_outbox_ring(p->outbox);

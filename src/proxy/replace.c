@@ -30,6 +30,14 @@ static bool is_same_timing(const us_timing *a, const us_timing *b) {
            a->delay == b->delay && a->jitter == b->jitter;
 }
 
+static bool is_same_noise(const us_noise *a, const us_noise *b) {
+    bool same = true;
+    for (int i = 0; i < US_NOISE_COUNT; i++)
+        same =
+            same && a[i].deviation == b[i].deviation && a[i].memory == b[i].memory && a[i].step == b[i].step;
+    return same;
+}
+
 // A drive of the spec in the robot's own count: edits elsewhere move the spec's.
 static int32_t own_drive(const usi_robot *r, int32_t drive) {
     for (int32_t k = 0; k < r->model->firmware.n_drive; k++) {
@@ -68,8 +76,16 @@ static bool has_same_legs(const usi_robot *a, const usi_robot *b) {
 
 static bool has_same_motors(const usi_robot *a, const usi_robot *b) {
     const us_network_def *x = a->model->network, *y = b->model->network;
-    if (x->motor_port != y->motor_port || x->motor_rate != y->motor_rate || x->n_motor != y->n_motor)
+    if (x->motor_port != y->motor_port || x->motor_rate != y->motor_rate || x->n_motor != y->n_motor ||
+        x->motor_counts != y->motor_counts || x->n_line != y->n_line)
         return false;
+    for (int32_t i = 0; i < x->n_line; i++) {
+        const us_line_def *v = &x->lines[i], *w = &y->lines[i];
+        if (strcmp(v->name, w->name) != 0 || v->kind != w->kind || v->value != w->value ||
+            v->scale != w->scale || v->offset != w->offset || v->threshold != w->threshold ||
+            (v->drive >= 0 && own_drive(a, v->drive) != own_drive(b, w->drive)))
+            return false;
+    }
     for (int32_t i = 0; i < x->n_motor; i++) {
         const us_motor_def *v = &x->motors[i], *w = &y->motors[i];
         if (strcmp(v->name, w->name) != 0 || own_drive(a, v->drive) != own_drive(b, w->drive)) return false;
@@ -109,7 +125,7 @@ static bool has_same_network(const usi_robot *a, const usi_robot *b) {
     same = same && x->battery_capacity == y->battery_capacity && x->battery_idle == y->battery_idle &&
            x->battery_voltage == y->battery_voltage;
     same = same && is_same_link(&x->uplink, &y->uplink) && is_same_link(&x->downlink, &y->downlink) &&
-           is_same_timing(&x->timing, &y->timing);
+           is_same_timing(&x->timing, &y->timing) && is_same_noise(x->noise, y->noise);
     return same && has_same_topics(a->model, b->model) && has_same_wheels(a, b) && has_same_legs(a, b) &&
            has_same_motors(a, b) && has_same_sources(x, y);
 }

@@ -35,6 +35,10 @@ const us_message_type *usi_command_type(int32_t topic) {
         return usi_type_pose_estimator_request;
     case USI_COMMAND_ASK_NAVIGATOR:
         return usi_type_navigator_request;
+    case USI_COMMAND_ASK_PROPERTIES:
+        return usi_type_properties_request;
+    case USI_COMMAND_ASK_WAIT:
+        return usi_type_wait_request;
     default:
         return NULL;
     }
@@ -49,6 +53,8 @@ static void lay_out(usi_robot *r, size_t at) {
     r->state_at = at;
     r->scripts_at = size;
     size = align_up(size + (size_t)r->model->n_script * sizeof(usi_script_state));
+    r->open_at = size;
+    if (r->model->interface_.has_endings) size = align_up(size + sizeof(usi_open_command));
     r->firmware_at = size;
     size = align_up(size + r->model->firmware.state_size);
     r->uplink_size = usi_link_is_perfect(&r->model->network->uplink) ? USI_UPLINK_SPARE : USI_UPLINK_SIZE;
@@ -119,7 +125,9 @@ us_status usi_robots_equip(us_proxy *p) {
         r->name = usi_arena_text(&p->arena, r->name, &is_good);
         r->mailbox = usi_alloc(&p->allocator, sizeof *r->mailbox, _Alignof(usi_mailbox));
         if (r->mailbox) usi_mailbox_init(r->mailbox);
-        if (!is_good || !r->mailbox) return US_ERR_MEMORY;
+        r->wait = usi_arena_alloc(&p->arena, USI_MAX_WAIT * sizeof *r->wait, _Alignof(usi_wait));
+        if (!is_good || !r->mailbox || !r->wait) return US_ERR_MEMORY;
+        memset(r->wait, 0, USI_MAX_WAIT * sizeof *r->wait);
         r->downlink.head = &r->downlink_head;
         r->downlink.cap = USI_UPLINK_SIZE * (usi_link_is_perfect(&r->model->network->downlink) ? 4 : 16);
         r->downlink.bytes = usi_arena_alloc(&p->arena, r->downlink.cap, 8);

@@ -1,9 +1,10 @@
 // One tick of the robots, as a plug-in of the sim: commands come out of the mailbox and over the radio link,
 // readings go to the firmware, its outputs go to the drives.
-#include <stdio.h>
 #include <string.h>
 
+#include "bus/node.h"
 #include "proxy/proxy__robot.h"
+#include "proxy/rover_link.h"
 #include "sim/sim.h"
 
 // ---------------------------------------------------------------- power
@@ -38,6 +39,7 @@ void usi_robot_forget(const usi_robot *r, const us_sim *sim, usi_robot_state *s)
     usi_firmware_readings in = usi_robot_read(r, sim, s);
     s->stamp_offset = 0;
     memset(s->source_until, 0, sizeof s->source_until);
+    if (usi_open_of(r, s)) memset(usi_open_of(r, s), 0, sizeof(usi_open_command));
     usi_firmware_forget(&r->model->firmware, usi_firmware_of(r, s), &in);
 }
 
@@ -103,28 +105,13 @@ void usi_notice_jump(us_proxy *p, int64_t tick) {
         usi_link_clear(&p->robot[i].downlink);
 }
 
-// The client of the motor protocol gets its answer.
-static void answer(const usi_robot *r, const usi_mail *mail, usi_motor_reason reason) {
-    int client = 0;
-    if (mail->topic != USI_COMMAND_MOTOR_TEXT || !r->motors || sscanf(mail->source, "motor:%d", &client) != 1)
-        return;
-    // The text lies in the message: after the header a String is a length and its characters.
-    if (mail->length < 8) return;
-    const char *text = (const char *)usi_mail_bytes(mail) + 8;
-    size_t length = strnlen(text, mail->length - 8);
-    if (reason == USI_MOTOR_GOOD) {
-        usi_motor_server_ack(r->motors, client, text, length);
-    } else {
-        usi_motor_server_refuse(r->motors, client, text, length, reason);
-    }
-}
-
 static void take(usi_robot *r, us_sim *sim, usi_robot_state *s, const usi_mail *mail) {
     usi_reply reply;
-    answer(r, mail, usi_robot_command(r, sim, s, mail, &reply));
+    usi_link_answer(r, sim, s, mail, usi_robot_command(r, sim, s, mail, &reply));
     usi_robot_reply(r->proxy, r, sim, s, &reply);
-    if (usi_inlet_of(mail->topic) >= 0)
-        usi_interface_answer(r->proxy, r, sim, s, mail, reply.is_accepted, reply.message);
+    if (!reply.is_accepted)
+        usi_robot_log(r->proxy, r, sim, s, USI_LOG_WARNING, usi_view_firmware(r, s)->refusal);
+    if (r->model->interface_.n_inlet > 0) usi_interface_answer(r->proxy, r, sim, s, mail, &reply);
 }
 
 // A mail has come out of its box.
@@ -173,6 +160,8 @@ static us_status before(void *context, us_sim *sim, us_plugin_view *view, us_err
             usi_link_drop_first(&queue);
         }
         control(r, sim, s, view);
+        usi_waits_serve(p, r, sim, s);
+        if (r->model->interface_.has_endings) usi_interface_watch(p, r, sim, s);
     }
     return US_OK;
 }
@@ -247,7 +236,7 @@ static bool check(void *context, const us_sim *sim, const void *state) {
         for (int32_t k = 0; k < USI_COMMAND_SOURCES; k++) {
             if (s->source_until[k] < 0) return false;
         }
-        if (!are_mails_sound(r, s) || !are_faults_sound(r, s) ||
+        if (!usi_open_is_sound(r, s) || !are_mails_sound(r, s) || !are_faults_sound(r, s) ||
             !usi_firmware_is_sound(&r->model->firmware, usi_view_firmware(r, s)))
             return false;
     }

@@ -1,5 +1,6 @@
 // Samples of what a robot's sensors and firmware know, and of where it really is.
 #include <math.h>
+#include <stdio.h>
 
 #include "proxy/proxy__sample.h"
 
@@ -16,11 +17,18 @@ void usi_sample_joint_states(usi_sampling *w) {
     for (int32_t i = 0; i < r->model->firmware.n_joint; i++) {
         const usi_firmware_joint *j = &r->model->firmware.joint[i];
         m.name._buffer[i] = usi_text(j->name);
-        m.position._buffer[i] = usi_read_q(r, w->sim, i);
-        m.velocity._buffer[i] = usi_read_v(r, w->sim, i);
+        m.position._buffer[i] = usi_noise_add(w, US_NOISE_JOINT_POSITION, i, usi_read_q(r, w->sim, i));
+        m.velocity._buffer[i] = usi_noise_add(w, US_NOISE_JOINT_VELOCITY, i, usi_read_v(r, w->sim, i));
         m.effort._buffer[i] = j->drive >= 0 ? torque[r->model->drive[j->drive].index] : 0;
     }
     usi_sampling_send(w, &m);
+}
+
+// Where odometry says that it is: x, y, yaw.
+static void read_odom(const usi_sampling *w, double out[3]) {
+    out[0] = usi_noise_add(w, US_NOISE_ODOM_POSITION, 0, w->firmware->odom[0]);
+    out[1] = usi_noise_add(w, US_NOISE_ODOM_POSITION, 1, w->firmware->odom[1]);
+    out[2] = usi_noise_add(w, US_NOISE_ODOM_YAW, 0, w->firmware->odom[2]);
 }
 
 void usi_sample_odom(usi_sampling *w) {
@@ -28,10 +36,13 @@ void usi_sample_odom(usi_sampling *w) {
     us_msg_odometry m = {0};
     usi_sampling_head(w, &m.header, r->model->odom_frame);
     m.child_frame_id = usi_text(r->model->base_frame);
-    m.pose.pose = usi_message_planar_pose(w->firmware->odom);
-    m.twist.twist.linear.x = w->firmware->odom_v[0];
-    m.twist.twist.linear.y = w->firmware->odom_v[1];
-    m.twist.twist.angular.z = w->firmware->odom_v[2];
+    double at[3];
+    read_odom(w, at);
+    m.pose.pose = usi_message_planar_pose(at);
+    const double *v = w->firmware->odom_v;
+    m.twist.twist.linear.x = usi_noise_add(w, US_NOISE_ODOM_SPEED, 0, v[0]);
+    m.twist.twist.linear.y = usi_noise_add(w, US_NOISE_ODOM_SPEED, 1, v[1]);
+    m.twist.twist.angular.z = usi_noise_add(w, US_NOISE_ODOM_YAW_RATE, 0, v[2]);
     usi_message_odometry_covariance(m.pose.covariance, m.twist.covariance);
     usi_sampling_send(w, &m);
 }
@@ -67,7 +78,8 @@ static us_msg_transform_stamped transform_of(usi_sampling *w, const char *parent
 // its encoder has it. A joint without an encoder is known by its drawing alone.
 static us_pose as_remembered(const usi_sampling *w, const usi_robot_frame *f) {
     if (f->joint < 0) return f->X_PF;
-    double q = usi_read_q(w->r, w->sim, f->joint), half = 0.5 * f->rotation * q;
+    double q = usi_noise_add(w, US_NOISE_JOINT_POSITION, f->joint, usi_read_q(w->r, w->sim, f->joint));
+    double half = 0.5 * f->rotation * q;
     us_pose X = {{cos(half), sin(half) * f->axis.x, sin(half) * f->axis.y, sin(half) * f->axis.z},
                  us_vec3_scale(f->distance * q, f->axis)};
     return us_pose_mul(f->X_PF, X);
@@ -76,7 +88,8 @@ static us_pose as_remembered(const usi_sampling *w, const usi_robot_frame *f) {
 // Frames come from what the encoders say: beyond where the joint is, along its own axis, as far as the
 // reading is off.
 static us_pose as_read(const usi_sampling *w, const usi_robot_frame *f, us_pose X_PC) {
-    double off = usi_read_q(w->r, w->sim, f->joint) - us_sim_view_q(w->sim)[w->r->model->joint[f->joint].q];
+    double q = usi_noise_add(w, US_NOISE_JOINT_POSITION, f->joint, usi_read_q(w->r, w->sim, f->joint));
+    double off = q - us_sim_view_q(w->sim)[w->r->model->joint[f->joint].q];
     if (off == 0) return X_PC;
     double half = 0.5 * f->rotation * off;
     us_pose X = {{cos(half), sin(half) * f->axis.x, sin(half) * f->axis.y, sin(half) * f->axis.z},
@@ -101,7 +114,10 @@ static us_pose planar_pose(const double at[3]) {
 static void sample_frames(usi_sampling *w, bool is_fixed) {
     const usi_robot *r = w->r;
     // Of a robot that moves: where its odometry began by its pose estimator, and its base by odometry.
-    const int32_t n_own = usi_can_move(r) ? 2 : 0;
+    // Its site has a frame once it was set down elsewhere than map.
+    const double *site = w->firmware->setting.site;
+    const bool has_site = usi_can_move(r) && (site[0] != 0 || site[1] != 0 || site[2] != 0);
+    const int32_t n_own = (usi_can_move(r) ? 2 : 0) + has_site;
     const bool stands = usi_robot_stands(r->model);
     int32_t n =
         is_fixed ? r->model->n_fixed_frame + stands : r->model->n_frame - r->model->n_fixed_frame + n_own;
@@ -113,12 +129,18 @@ static void sample_frames(usi_sampling *w, bool is_fixed) {
     if (!is_fixed && usi_can_move(r)) {
         m.transforms._buffer[k++] =
             transform_of(w, "map", r->model->odom_frame, planar_pose(w->firmware->pose_offset));
-        us_pose X = planar_pose(w->firmware->odom);
+        double at[3];
+        read_odom(w, at);
+        us_pose X = planar_pose(at);
         // A frame has one parent: where the base hangs on another link, it is that one's root.
         X = us_pose_mul(X, us_pose_mul(us_pose_inverse(us_sim_get_pose(w->sim, r->model->base)),
                                        us_sim_get_pose(w->sim, r->model->root)));
         m.transforms._buffer[k++] = transform_of(w, r->model->odom_frame, r->model->root_frame, X);
     }
+    char site_frame[200];
+    snprintf(site_frame, sizeof site_frame, "%.180ssite", r->model->network->frame_prefix);
+    if (!is_fixed && has_site)
+        m.transforms._buffer[k++] = transform_of(w, "map", site_frame, planar_pose(site));
     if (is_fixed && stands)
         m.transforms._buffer[k++] =
             transform_of(w, "map", r->model->root_frame, us_sim_get_pose(w->sim, r->model->root));
@@ -140,9 +162,15 @@ void usi_sample_imu(usi_sampling *w) {
     const usi_sensor *k = &w->p->model->sensor[w->sensor];
     const double *x = usi_sim_reading(w->sim, w->sensor);
     usi_sampling_head(w, &m.header, k->frame);
-    m.orientation = (us_msg_quaternion){x[1], x[2], x[3], x[0]};
-    m.angular_velocity = (us_msg_vector3){x[4], x[5], x[6]};
-    m.linear_acceleration = (us_msg_vector3){x[7], x[8], x[9]};
+    const us_quat q = usi_noise_turn(w, w->sensor, (us_quat){x[0], x[1], x[2], x[3]});
+    double rate[3], force[3];
+    for (int i = 0; i < 3; i++) {
+        rate[i] = usi_noise_add(w, US_NOISE_IMU_RATE, 3 * w->sensor + i, x[4 + i]);
+        force[i] = usi_noise_add(w, US_NOISE_IMU_ACCELERATION, 3 * w->sensor + i, x[7 + i]);
+    }
+    m.orientation = (us_msg_quaternion){q.x, q.y, q.z, q.w};
+    m.angular_velocity = (us_msg_vector3){rate[0], rate[1], rate[2]};
+    m.linear_acceleration = (us_msg_vector3){force[0], force[1], force[2]};
     for (int i = 0; i < 9; i += 4) {
         m.linear_acceleration_covariance[i] = k->noise[0] * k->noise[0];
         m.angular_velocity_covariance[i] = k->noise[1] * k->noise[1];
@@ -156,13 +184,14 @@ void usi_sample_battery(usi_sampling *w) {
     const double *x = usi_sim_reading(w->sim, w->sensor);
     us_msg_battery_state m = {0};
     usi_sampling_head(w, &m.header, k->frame);
-    m.voltage = (float)x[1];
+    const double left = usi_noise_add(w, US_NOISE_BATTERY_CHARGE, 0, x[0]);
+    m.voltage = (float)usi_noise_add(w, US_NOISE_BATTERY_VOLTAGE, 0, x[1]);
     m.temperature = NAN;
-    m.current = (float)x[2];
+    m.current = (float)usi_noise_add(w, US_NOISE_BATTERY_CURRENT, 0, x[2]);
     m.capacity = (float)(b->capacity / 3600 / b->voltage);
     m.design_capacity = m.capacity;
-    m.charge = (float)((double)m.capacity * x[0]);
-    m.percentage = (float)x[0];
+    m.charge = (float)((double)m.capacity * left);
+    m.percentage = (float)left;
     m.power_supply_status = 2;  // discharging
     m.present = true;
     m.location = usi_text("");

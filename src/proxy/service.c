@@ -36,6 +36,7 @@ static bool make_locomotor(usi_sampling *w, us_msg_locomotor_status *m) {
     *m = (us_msg_locomotor_status){.sequence = s->locomotor.sequence,
                                    .state = s->locomotor.state,
                                    .message = usi_text(s->locomotor.message),
+                                   .error = s->locomotor.error,
                                    .speed = s->odom_v[0],
                                    .side_speed = s->odom_v[1],
                                    .turn_rate = s->odom_v[2],
@@ -65,6 +66,7 @@ static bool make_navigator(usi_sampling *w, us_msg_navigator_status *m) {
     *m = (us_msg_navigator_status){.sequence = s->navigator.sequence,
                                    .state = s->navigator.state,
                                    .message = usi_text(s->navigator.message),
+                                   .error = s->navigator.error,
                                    .waypoint = (uint32_t)s->next_route};
     double pose[3];
     usi_odometry_compose(s->pose_offset, s->odom, pose);
@@ -93,6 +95,7 @@ DEFINE_STATUS(navigator)
         us_msg_##service##_response m = {.guid = reply->guid,                  \
                                          .seq = reply->seq,                    \
                                          .accepted = reply->is_accepted,       \
+                                         .error = (uint8_t)reply->error,       \
                                          .message = usi_text(reply->message)}; \
         if (make_##service(w, &m.status)) usi_sampling_send(w, &m);            \
     }
@@ -107,7 +110,9 @@ void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_rob
         [USI_COMMAND_ASK_MOTORS - USI_COMMAND_ASK] = reply_motor_group,
         [USI_COMMAND_ASK_LOCOMOTOR - USI_COMMAND_ASK] = reply_locomotor,
         [USI_COMMAND_ASK_POSE - USI_COMMAND_ASK] = reply_pose_estimator,
-        [USI_COMMAND_ASK_NAVIGATOR - USI_COMMAND_ASK] = reply_navigator};
+        [USI_COMMAND_ASK_NAVIGATOR - USI_COMMAND_ASK] = reply_navigator,
+        [USI_COMMAND_ASK_PROPERTIES - USI_COMMAND_ASK] = usi_reply_properties,
+        [USI_COMMAND_ASK_WAIT - USI_COMMAND_ASK] = usi_reply_wait};
     if (reply->service < 0 || !r->outlet[r->n_topic + reply->service].writer) return;
     usi_sampling w = usi_sampling_begin(p, r, sim, s);
     w.outlet = r->n_topic + reply->service;

@@ -19,6 +19,7 @@ typedef struct usi_channel_info {
     const us_message_type *type;  // of all channels of a topic but cmd_vel it is the only one
     bool is_out;        // a robot, or the world, publishes it; else a robot listens to it: us_proxy_post
     bool is_latched;    // sent once: whoever comes later wants the last samples
+    us_qos qos;         // with which it is offered, or asked for
     bool is_request;    // of a service: not a topic that one can see on the network under this name
     int32_t robot;      // -1: of the whole world, or of several robots
     int64_t n_message;  // samples that were sent, or commands that entered, since the proxy was made

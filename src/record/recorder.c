@@ -31,6 +31,7 @@
 
 #include "base/memory.h"
 #include "base/monotonic_cond.h"
+#include "record/rosbag.h"
 #include "understudy/record.h"
 #include "wire/mcap.h"
 
@@ -78,6 +79,7 @@ typedef struct metadata {
 // Lives in the arena; all but the sequence stays as it is.
 typedef struct written_channel {
     const char *topic, *type, *schema, *hash;
+    const char *qos;    // usi_rosbag_qos; "": not known
     uint32_t sequence;  // of the next message; under the lock
 } written_channel;
 
@@ -227,7 +229,7 @@ static us_status write_channel(us_recorder *r, const written_channel *c) {
         r->schemas[r->n_schema++] = (known_schema){c->type, schema};
     }
     // What rosbag2 writes and looks for: no profile offered means its defaults.
-    const char *keys[] = {"offered_qos_profiles", "topic_type_hash"}, *values[] = {"", c->hash};
+    const char *keys[] = {"offered_qos_profiles", "topic_type_hash"}, *values[] = {c->qos, c->hash};
     return usi_mcap_write_channel(&r->writer, schema, c->topic, "cdr", 2, keys, values, &id);
 }
 
@@ -243,6 +245,38 @@ static void write_channels(us_recorder *r) {
         if (status) fail_writer(r, status);
         r->n_written_channel++;
     }
+}
+
+// What rosbag2 knows of a file, as it is now: at the start, for one that never gets its end, and at the end.
+static us_status write_rosbag(us_recorder *r) {
+    const usi_mcap_writer *w = &r->writer;
+    const us_allocator *a = &r->allocator;
+    const size_t n = (size_t)r->n_written_channel;
+    usi_rosbag_topic *topics = usi_alloc(a, (n + 1) * sizeof *topics, _Alignof(usi_rosbag_topic));
+    if (!topics) return US_ERR_MEMORY;
+    pthread_mutex_lock(&r->mutex);  // the table of channels may grow
+    for (size_t i = 0; i < n; i++) {
+        const written_channel *c = r->channels[i];
+        topics[i] = (usi_rosbag_topic){c->topic, c->type, c->hash, c->qos, w->channels[i].n_message};
+    }
+    pthread_mutex_unlock(&r->mutex);
+    const usi_rosbag bag = {.path = r->path,
+                            .n_message = w->n_message,
+                            .first = w->n_message ? w->first : 0,
+                            .last = w->n_message ? w->last : 0,
+                            .n_topic = (int32_t)n,
+                            .topics = topics};
+    const size_t size = usi_rosbag_metadata(&bag, NULL, 0) + 1;
+    char *text = usi_alloc(a, size, 1);
+    us_status status = US_ERR_MEMORY;
+    if (text) {
+        usi_rosbag_metadata(&bag, text, size);
+        const char *key = "serialized_metadata", *value = text;
+        status = usi_mcap_write_metadata(&r->writer, "rosbag2", 1, &key, &value);
+    }
+    usi_release(a, text, size, 1);
+    usi_release(a, topics, (n + 1) * sizeof *topics, _Alignof(usi_rosbag_topic));
+    return status;
 }
 
 static void write_entry(us_recorder *r, const queue_entry *e) {
@@ -332,7 +366,9 @@ static void *run(void *context) {
         pthread_mutex_lock(&r->mutex);
     }
     if (!r->is_failed) {
-        us_status status = usi_mcap_write_end(&r->writer);
+        us_status status = usi_mcap_write_chunk(&r->writer);
+        if (!status) status = write_rosbag(r);
+        if (!status) status = usi_mcap_write_end(&r->writer);
         if (status) fail_writer(r, status);
         drain_writer(r);
         sync_file(r);
@@ -445,7 +481,8 @@ us_status us_recorder_set_metadata(us_recorder *r, const char *name, int32_t n, 
 }
 
 // A new channel, under the lock.
-static us_status new_channel(us_recorder *r, const char *topic, const us_message_type *type, us_error *err) {
+static us_status new_channel(us_recorder *r, const char *topic, const us_message_type *type,
+                             const us_offered_qos *offered, us_error *err) {
     if (r->n_channel == MAX_CHANNEL)
         return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "a recording has at most %d channels",
                             (int)MAX_CHANNEL);
@@ -454,18 +491,26 @@ static us_status new_channel(us_recorder *r, const char *topic, const us_message
     us_status status = usi_grow(&r->allocator, (void **)&r->channels, r->n_channel, &r->cap_channel,
                                 sizeof(written_channel *));
     const char *copy = usi_arena_text(&r->arena, topic, &ok), *hash = us_message_hash(type);
+    char text[USI_ROSBAG_QOS] = "";
+    if (offered) usi_rosbag_qos(offered, text);
+    const char *qos = usi_arena_text(&r->arena, text, &ok);
     if (!c || status || !ok)
         return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory left for another channel");
-    *c = (written_channel){copy, us_message_name(type), us_message_schema(type), hash ? hash : "", 0};
+    *c = (written_channel){copy, us_message_name(type), us_message_schema(type), hash ? hash : "", qos, 0};
     r->channels[r->n_channel++] = c;
     return US_OK;
 }
 
 int32_t us_recorder_add_channel(us_recorder *r, const char *topic, const us_message_type *type,
                                 us_error *err) {
-    if (!r || !topic || !topic[0] || !type) {
+    return us_recorder_add_offered(r, topic, type, NULL, err);
+}
+
+int32_t us_recorder_add_offered(us_recorder *r, const char *topic, const us_message_type *type,
+                                const us_offered_qos *offered, us_error *err) {
+    if (!r || !topic || !topic[0] || !type || (offered && offered->depth < 0)) {
         us_error_set(err, US_ERR_ARG, NULL, NULL,
-                     "us_recorder_add_channel: recorder, topic or type is missing");
+                     "us_recorder_add_channel: recorder, topic or type is missing, or a depth is below 0");
         return -1;
     }
     const char *name = us_message_name(type);
@@ -474,7 +519,7 @@ int32_t us_recorder_add_channel(us_recorder *r, const char *topic, const us_mess
     while (index < r->n_channel &&
            (strcmp(r->channels[index]->topic, topic) != 0 || strcmp(r->channels[index]->type, name) != 0))
         index++;
-    if (index == r->n_channel && new_channel(r, topic, type, err)) index = -1;
+    if (index == r->n_channel && new_channel(r, topic, type, offered, err)) index = -1;
     pthread_mutex_unlock(&r->mutex);
     return index;
 }
@@ -553,6 +598,7 @@ static us_status prepare(us_recorder *r, const us_recorder_def *def, us_error *e
                             "the recording cannot be created: %s", strerror(errno));
     }
     // The header at once: a disk that is full is known now, and even the shortest recording is an MCAP file.
+    if (write_rosbag(r)) return us_error_set(err, US_ERR_MEMORY, &place, NULL, "no memory for a recording");
     drain_writer(r);
     if (r->is_failed && err) *err = r->error;
     return r->info.failed;

@@ -30,12 +30,14 @@ static void sample(const us_model *m, const usi_sensor *k, const usi_sense_input
 
 void usi_sense_one(const us_model *m, const usi_sense_input *in, int32_t i, usi_sensor_state *sensor,
                    double *reading) {
+    if (m->sensor[i].kind == USI_SENSOR_LIDAR) return;
     sample(m, &m->sensor[i], in, &sensor[i], reading + m->sensor[i].reading);
 }
 
 void usi_sense(const us_model *m, const usi_sense_input *in, usi_sensor_state *sensor, double *reading) {
     for (int32_t i = 0; i < m->n_sensor; i++) {
         const usi_sensor *k = &m->sensor[i];
+        if (k->kind == USI_SENSOR_LIDAR) continue;  // it needs the whole world: sim/lidar.c
         const bool is_now = in->time == 0 || in->tick >= sensor[i].due;
         // Between samples an IMU needs nothing but the velocity of the tick before the next one.
         if (!is_now && k->kind == USI_SENSOR_IMU && in->tick + 1 < sensor[i].due) continue;

@@ -49,7 +49,6 @@ static void take_island(us_sim *s, int32_t island) {
 }
 
 void usi_closures_start(us_sim *s) {
-    if (s->model->n_loop == 0) return;
     memset(s->closure, 0, (size_t)s->model->n_loop * sizeof *s->closure);
     for (int32_t i = 0; s->contacts && i < s->contacts->islands.n_island; i++)
         take_island(s, i);

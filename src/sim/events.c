@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/sim.h"
+#include "sim/half_steps.h"
 #include "understudy/query.h"
 
 struct usi_events {
@@ -162,7 +162,7 @@ static double start_time(const us_sim *s) { return (double)s->now.tick[0] * s->m
 // ---------------------------------------------------------------- the motion within a step
 
 // The displacement from one position to another, of the joints of nodes first .. end - 1.
-static void difference(const us_model *m, usi_span nodes, const double *q0, const double *q1, double *out) {
+void usi_difference(const us_model *m, usi_span nodes, const double *q0, const double *q1, double *out) {
     for (int32_t i = nodes.first; i < nodes.end; i++) {
         const usi_node *n = &m->node[i];
         if (n->kind == USI_NODE_BALL || n->kind == USI_NODE_FREE) {
@@ -189,7 +189,7 @@ static void put_touched(us_sim *s, double share, double *q, double *v) {
         const bool is_still = usi_is_still(s, t);
         const double *end_q = is_still ? s->now.q : s->end_q, *end_v = is_still ? s->now.v : s->end_v;
         const usi_span nodes = {m->tree[t].first, m->tree[t].end};
-        difference(m, nodes, s->now.q, end_q, s->displacement);
+        usi_difference(m, nodes, s->now.q, end_q, s->displacement);
         for (int32_t i = nodes.first; i < nodes.end; i++) {
             s->displacement[i] *= share;
             v[i] = s->now.v[i] + share * (end_v[i] - s->now.v[i]);
@@ -206,7 +206,7 @@ static void sample_step(us_sim *s, double share, double length, double *out_q, d
     const us_model *m = s->model;
     double *whole = s->rate, *first = s->rate + m->n_pad, *last = first + m->n_pad;
     memset(whole, 0, (size_t)m->n_pad * sizeof *whole);
-    difference(m, (usi_span){0, m->n_node}, s->now.q, s->next.q, whole);
+    usi_difference(m, (usi_span){0, m->n_node}, s->now.q, s->next.q, whole);
     memset(s->displacement, 0, (size_t)m->n_pad * sizeof(double));
     usi_displacement_rate(m, s->displacement, s->now.q, s->now.v, first);
     usi_displacement_rate(m, whole, s->next.q, s->next.v, last);

@@ -128,9 +128,10 @@ static bool in_range(double x, double low, double high) { return x >= low && x <
 
 bool usi_pair_is_sound(const us_pair_values *v) {
     const double max = 1e15;
-    const double positive[] = {v->static_friction, v->kinetic_friction, v->viscous,         v->normal_static,
-                               v->rotational,      v->assumed_mass,     v->reference_speed, v->stiffness,
-                               v->damping_ratio,   v->torsion_radius,   v->rolling_length};
+    const double positive[] = {v->static_friction, v->kinetic_friction, v->viscous,
+                               v->normal_static,   v->rotational,       v->assumed_mass,
+                               v->reference_speed, v->stiffness,        v->damping_ratio,
+                               v->torsion_radius,  v->rolling_length,   v->transition_speed};
     for (size_t i = 0; i < sizeof positive / sizeof positive[0]; i++) {
         if (!in_range(positive[i], 0, max)) return false;
     }

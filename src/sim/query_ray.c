@@ -2,7 +2,8 @@
 //
 // Ground with a patch of soil is cast in pieces: over tiles of the patch in which nothing has happened the
 // ray meets the height field as it was written; over the others the surface is sampled at a quarter of the
-// columns' distance, and where the ray goes under it the place is found by bisection.
+// columns' distance, but where the ray is above all that it may be, and where the ray goes under it the place
+// is found by bisection.
 //
 // Ground that is paged in is asked for along the ray, a stretch at a time, and no further than the first hit.
 #include <math.h>
@@ -52,6 +53,42 @@ static double height_over(const deformed *x, double t) {
     return p.z - usi_surface_at(x->g, x->patch, p.x, p.y);
 }
 
+// A segment cut into n parts; where the k-th ends.
+typedef struct cut {
+    segment s;
+    int64_t n;
+} cut;
+
+static double cut_at(const cut *c, int64_t k) {
+    return k < c->n ? c->s.from + (double)k / (double)c->n * (c->s.to - c->s.from) : c->s.to;
+}
+
+// Whether the ray is above all that the surface may be over some of the parts: the ground as it was written,
+// and as much as soil has risen anywhere.
+static bool is_above(const deformed *x, const cut *c, int64_t first, int64_t last) {
+    const us_geom *g = &x->g->geom;
+    const us_vec3 a = point_at(x->o, x->d, cut_at(c, first)), b = point_at(x->o, x->d, cut_at(c, last));
+    const double risen = x->patch->highest > 0 ? USI_DEFORMABLE_UNIT * x->patch->highest : 0;
+    return fmin(a.z, b.z) >
+           usi_field_top(g->field, fmin(a.x, b.x), fmin(a.y, b.y), fmax(a.x, b.x), fmax(a.y, b.y)) +
+               g->radius + risen + PRECISION;
+}
+
+// The first part at whose end the ray is not above the surface, of those from one to another; the other + 1:
+// none. Halves over which it is above all are left out.
+static int64_t find_below(const deformed *x, const cut *c, int64_t first, int64_t last) {
+    enum { FEW = 4 };
+    if (is_above(x, c, first - 1, last)) return last + 1;
+    if (last - first >= FEW) {
+        const int64_t middle = first + (last - first) / 2, found = find_below(x, c, first, middle);
+        return found <= middle ? found : find_below(x, c, middle + 1, last);
+    }
+    for (int64_t k = first; k <= last; k++) {
+        if (height_over(x, cut_at(c, k)) <= 0) return k;
+    }
+    return last + 1;
+}
+
 // The first place in a segment at which the ray is not above the surface.
 static us_ray_hit sample(const deformed *x, segment s) {
     const us_ray_hit miss = {INFINITY, {0, 0, 0}};
@@ -62,14 +99,11 @@ static us_ray_hit sample(const deformed *x, segment s) {
     const int64_t n = wanted >= 1 ? (int64_t)fmin(wanted, 1e6) : 1;
     double before = s.from;
     if (height_over(x, before) > 0) {
-        int64_t k = 1;
-        double after = s.to;
-        for (; k <= n; k++) {
-            after = k < n ? s.from + (double)k / (double)n * (s.to - s.from) : s.to;
-            if (height_over(x, after) <= 0) break;
-            before = after;
-        }
+        const cut parts = {s, n};
+        const int64_t k = find_below(x, &parts, 1, n);
         if (k > n) return miss;
+        double after = cut_at(&parts, k);
+        if (k > 1) before = cut_at(&parts, k - 1);
         while (after - before > PRECISION) {
             double middle = 0.5 * (before + after);
             if (!(middle > before && middle < after)) break;
@@ -130,6 +164,8 @@ static us_ray_hit cast_deformed(const deformed *x, double range) {
     const int32_t n_v = (patch->n_y + USI_DEFORMABLE_TILE - 1) / USI_DEFORMABLE_TILE;
     us_vec3 p = point_at(x->o, x->d, s.from);
     int32_t u = clamp((p.x - x0) / tile, patch->n_tile_x), v = clamp((p.y - y0) / tile, n_v);
+    // Tiles in a row that nothing has touched are one stretch of the height field, cast at its end.
+    double fresh = INFINITY;
     for (double t = s.from;;) {
         double end_u = x->d.x > 0 ? x0 + (u + 1) * tile : x0 + u * tile,
                end_v = x->d.y > 0 ? y0 + (v + 1) * tile : y0 + v * tile;
@@ -140,13 +176,16 @@ static us_ray_hit cast_deformed(const deformed *x, double range) {
         if (is_last_u) to_u = INFINITY;
         if (is_last_v) to_v = INFINITY;
         double leave = fmax(t, fmin(s.to, fmin(to_u, to_v)));
-        us_ray_hit hit;
-        if (is_untouched(patch, u, v)) {
-            hit = us_geom_ray(geom, us_pose_identity(), point_at(x->o, x->d, t), x->d, leave - t);
-            hit.range += t;
-        } else {
-            hit = sample(x, (segment){t, leave});
+        const bool is_fresh = is_untouched(patch, u, v);
+        us_ray_hit hit = miss;
+        if (is_fresh && fresh == INFINITY) fresh = t;
+        if (fresh < INFINITY && (!is_fresh || leave >= s.to)) {
+            const double until = is_fresh ? leave : t;
+            hit = us_geom_ray(geom, us_pose_identity(), point_at(x->o, x->d, fresh), x->d, until - fresh);
+            hit.range += fresh;
+            fresh = INFINITY;
         }
+        if (!is_fresh && !isfinite(hit.range)) hit = sample(x, (segment){t, leave});
         if (isfinite(hit.range) || leave >= s.to) return hit;
         t = leave;
         if (to_u <= to_v)
@@ -158,8 +197,7 @@ static us_ray_hit cast_deformed(const deformed *x, double range) {
 
 // ---------------------------------------------------------------- all shapes
 
-static us_ray_hit cast_shape(const us_sim *s, int32_t geom, us_pose X_WG, us_vec3 o, us_vec3 d,
-                             double range) {
+us_ray_hit usi_shape_ray(const us_sim *s, int32_t geom, us_pose X_WG, us_vec3 o, us_vec3 d, double range) {
     const usi_geom *g = &s->model->geom[geom];
     const usi_deformable *patch = usi_shape_patch(s, geom);
     if (!patch) return us_geom_ray(&g->geom, X_WG, o, d, range);
@@ -180,7 +218,7 @@ static us_status cast_paged(const us_sim *s, int32_t geom, us_pose X_WG, us_vec3
                        us_vec3_make(fmax(a.x, b.x), fmax(a.y, b.y), fmax(a.z, b.z))};
         us_status status = usi_residency_look(s->contacts, box);
         if (status) return status;
-        *out_hit = cast_shape(s, geom, X_WG, a, d, end - t);
+        *out_hit = usi_shape_ray(s, geom, X_WG, a, d, end - t);
         out_hit->range += t;
         if (isfinite(out_hit->range)) return US_OK;
     }
@@ -237,7 +275,7 @@ us_status us_sim_cast_rays(const us_sim *s, int32_t n, const us_vec3 *origins, c
             if (is_paged)
                 status = cast_paged(s, k, X_WG, o, d, part, &hit);
             else
-                hit = cast_shape(s, k, X_WG, o, d, range);
+                hit = usi_shape_ray(s, k, X_WG, o, d, range);
             if (status) return status;
             if (!(hit.range < best->distance) || hit.range > max_distance) continue;
             *best = (us_sim_hit){{g->body}, g->shape, k, hit.range, point_at(o, d, hit.range), hit.normal};

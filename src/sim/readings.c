@@ -86,6 +86,8 @@ void usi_sim_carry_sensors(const us_sim *from, us_sim *to) {
             if (old < 0) continue;
             size_t n = (size_t)m->sensor[sensor].n_reading;
             to->now.sensor[sensor] = from->now.sensor[old];
+            if (m->sensor[sensor].kind == USI_SENSOR_LIDAR)
+                usi_lidar_carry(from, o->sensor[old].lidar, to, m->sensor[sensor].lidar);
             memcpy(to->now.reading + m->sensor[sensor].reading, usi_sim_reading(from, old),
                    n * sizeof(double));
         }

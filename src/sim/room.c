@@ -6,7 +6,7 @@
 // holds beyond the counts means nothing, and all else is scratch.
 #include <string.h>
 
-#include "sim/sim.h"
+#include "sim/half_steps.h"
 
 // As many are made by themselves; max-contact may be larger. 1 GiB or more.
 enum { MOST_BY_ITSELF = 1 << 19 };
@@ -65,6 +65,7 @@ us_status usi_make_room(us_sim *s, int32_t max_contact) {
     memcpy(event, s->event, (size_t)s->n_event * sizeof *event);
     carry_contacts(s->contacts, contacts);
     usi_contacts_poison(contacts);
+    usi_forget_passed(contacts);
     usi_contacts_destroy(s->contacts);
     usi_release(a, s->now.block, old_size, USI_ALIGN);
     usi_release(a, s->next.block, old_size, USI_ALIGN);
@@ -76,7 +77,7 @@ us_status usi_make_room(us_sim *s, int32_t max_contact) {
     s->has_last_step = false;
     s->n_growth++;
     usi_let_all_run(s);
-    return US_OK;
+    return usi_half_steps_grow(s) ? US_OK : US_ERR_MEMORY;
 }
 
 bool usi_make_room_for_contacts(us_sim *s) {

@@ -114,6 +114,8 @@ typedef void usi_hold_tap(void *context, const usi_input *input, const us_error 
 
 // events.c. What is watched, and what was found in the last step.
 typedef struct usi_events usi_events;
+// half_steps.c. The same step in two halves, for a second order of what contact moves.
+typedef struct usi_half_steps usi_half_steps;
 
 struct us_sim {
     const us_model *model;
@@ -121,16 +123,18 @@ struct us_sim {
     usi_pool *pool;          // NULL: one thread
     usi_contacts *contacts;  // NULL: no shape can collide
     us_allocator allocator;
-    int32_t max_contact;  // contact points that there is room for: of the model, or more (room.c)
-    int32_t n_growth;     // how often more room was made since create
-    bool has_fixed_room;  // a step that needs more fails
-    usi_state now, next;  // a step reads now and writes next; they change places when it is good
+    int32_t max_contact;    // contact points that there is room for: of the model, or more (room.c)
+    int32_t n_growth;       // how often more room was made since create
+    bool has_fixed_room;    // a step that needs more fails
+    bool has_joints_alone;  // there are trees, and none is a free body: what nothing touches all runs
+    usi_state now, next;    // a step reads now and writes next; they change places when it is good
     size_t state_size;
     void *scratch;
     size_t scratch_size;
 #define SCRATCH_FIELD(type, name, count, unit, about) type *name;
     USI_SCRATCH_FIELDS(SCRATCH_FIELD)
 #undef SCRATCH_FIELD
+    struct usi_lidars *lidars;     // lidar.c: frames, state that is changed in place; NULL: there are none
     struct usi_deformable *patch;  // of the model's patches: state, changed in place when a step is good
     bool is_trial;                 // steps leave no print: settle.c
     uint8_t *ghost;                // n_tree of usi_ghost; NULL: all trees are our own
@@ -148,6 +152,7 @@ struct us_sim {
     us_contact_event *event;   // 2 max_contact; NULL: no shape can collide
     int32_t n_event;           // of the last step
     usi_events *events;        // NULL: none are asked for
+    usi_half_steps *half;      // NULL: not the adaptive integrator, or no shape can collide
     usi_input_tap *input_tap;  // NULL: none
     void *input_context;
     usi_hold_tap *hold_tap;  // NULL: a step over ground that is lost fails
@@ -223,6 +228,23 @@ static inline const double *usi_sim_reading(const us_sim *s, int32_t sensor) {
 }
 // Those of robots and sensors of the same names go on; `to` has its positions and velocities.
 void usi_sim_carry_sensors(const us_sim *from, us_sim *to);
+
+// lidar.c: memory for the frames of lidars; none seen yet; what the beams meet that fired within the last
+// step; what a snapshot has of them (`to` NULL: the length alone) and back (false: it does not fit, and
+// nothing has changed); and those of lidars of the same names and makes go on in another model.
+us_status usi_lidars_create(us_sim *s);
+void usi_lidars_destroy(us_sim *s);
+void usi_lidars_clear(us_sim *s);
+void usi_lidars_step(us_sim *s);
+void usi_lidars_poison(us_sim *s);
+size_t usi_lidars_save(const us_sim *s, char *to);
+bool usi_lidars_are_sound(const us_sim *s, const char *from, size_t length);
+void usi_lidars_restore(us_sim *s, const char *from);
+uint64_t usi_lidars_hash(const us_sim *s, uint64_t seed);
+// The last whole turn as it lies there, and the number under which it is shown (-1, NULL: none yet).
+const float (*usi_sim_lidar_points(const us_sim *s, int32_t lidar))[4];
+int64_t usi_sim_lidar_turn(const us_sim *s, int32_t lidar, int64_t *out_whole);
+void usi_lidar_carry(const us_sim *from, int32_t old, us_sim *to, int32_t lidar);
 
 // us_sim_create without the start of the plug-ins: their states are all 0.
 us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err);
@@ -347,7 +369,7 @@ void usi_displacement_rate(const us_model *m, const double *t, const double *q, 
 // commands, faults. usi_take_command: and then the command, and what plug-ins make of it.
 void usi_carry_over(us_sim *s);
 us_status usi_take_command(us_sim *s, const us_command *command);
-// touch.c: which shapes touch, and which trees hang together; the velocities that follow.
+// touch.c, where shapes can collide: which touch, and which trees hang together; the velocities that follow.
 us_status usi_find_contacts(us_sim *s);
 us_status usi_solve_contacts(us_sim *s, const us_command *command);
 // touched.c: the trees that the integrator moves, those that nothing touches, to dyn->run; free bodies are

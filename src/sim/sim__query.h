@@ -33,4 +33,7 @@ static inline const usi_deformable *usi_shape_patch(const us_sim *s, int32_t geo
     return patch >= 0 && s->patch ? &s->patch[patch] : NULL;
 }
 
+// query_ray.c: a ray into one shape, with the form that soil has now. Ground that is paged in is there.
+us_ray_hit usi_shape_ray(const us_sim *s, int32_t geom, us_pose X_WG, us_vec3 o, us_vec3 d, double range);
+
 #endif

@@ -1,7 +1,7 @@
 // A sim's life, and its state as a block: snapshot, hash, poison.
 #include <string.h>
 
-#include "sim/sim.h"
+#include "sim/half_steps.h"
 
 us_sim_def us_sim_def_default(void) {
     us_sim_def d = {.allocator = us_allocator_default(), .n_thread = 1};
@@ -77,6 +77,7 @@ static us_status start(us_sim *s, us_error *err) {
     s->n_event = 0;
     usi_events_clear(s);
     usi_deformables_clear(s);
+    usi_lidars_clear(s);
     if (usi_hold_follow(s)) return US_ERR_MEMORY;
     if (m->n_q) memcpy(s->now.q, m->q_start, (size_t)m->n_q * sizeof(double));
     if (m->n_node) memcpy(s->now.v, m->v_start, (size_t)m->n_node * sizeof(double));
@@ -135,6 +136,9 @@ us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **ou
         s->has_fixed_room = d.has_fixed_room;
         s->allocator = d.allocator;
         s->enable_profile = d.enable_profile;
+        s->has_joints_alone = model->n_tree > 0;
+        for (int32_t t = 0; t < model->n_tree; t++)
+            s->has_joints_alone = s->has_joints_alone && !model->tree[t].is_free_body;
         status = us_dyn_create(model, &d.allocator, &s->dyn);
     }
     if (!status) status = usi_take_plugins(s, &d, err);
@@ -147,7 +151,9 @@ us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **ou
     }
     if (!status) status = usi_events_create(s, &d, err);
     if (!status) status = usi_deformables_create(s);
-    if (!status && !(usi_state_make(s, &s->now) && usi_state_make(s, &s->next) && make_scratch(s)))
+    if (!status) status = usi_lidars_create(s);
+    if (!status && !(usi_state_make(s, &s->now) && usi_state_make(s, &s->next) && make_scratch(s) &&
+                     usi_half_steps_create(s)))
         status = US_ERR_MEMORY;
     if (status) {
         if (status == US_ERR_MEMORY)
@@ -180,7 +186,9 @@ void us_sim_destroy(us_sim *s) {
     us_allocator a = s->allocator;
     usi_contacts_destroy(s->contacts);
     usi_deformables_destroy(s);
+    usi_lidars_destroy(s);
     usi_events_destroy(s);
+    usi_half_steps_destroy(s);
     usi_pool_destroy(s->pool);
     us_dyn_destroy(s->dyn);
     usi_release(&a, s->now.block, s->state_size, USI_ALIGN);
@@ -207,6 +215,7 @@ void us_sim_poison(us_sim *s) {
     memset(s->dyn->block, 0xff, s->dyn->block_size);
     usi_run_all(s->dyn);
     if (s->contacts) usi_contacts_poison(s->contacts);
+    usi_lidars_poison(s);
     memset(s->next.block, 0xff, s->state_size);
     s->back_buffer_is_one_step_old = false;
     s->has_last_step = false;
@@ -257,7 +266,8 @@ us_status us_sim_save(const us_sim *s, void *buf, size_t cap, size_t *out_length
     usi_field f[MAX_FIELDS];
     const used_counts used = used_now(s);
     int32_t n = used_fields(s, f, &used);
-    size_t fields = length_of(f, n), length = fields + usi_deformables_save(s, NULL);
+    const size_t lidars = length_of(f, n), fields = lidars + usi_lidars_save(s, NULL),
+                 length = fields + usi_deformables_save(s, NULL);
     if (out_length) *out_length = length;
     if (!buf) return US_OK;
     if (cap < length) return US_ERR_ARG;
@@ -266,6 +276,7 @@ us_status us_sim_save(const us_sim *s, void *buf, size_t cap, size_t *out_length
         memcpy(to, (const char *)s->now.block + f[i].offset, f[i].count * f[i].each);
         to += f[i].count * f[i].each;
     }
+    usi_lidars_save(s, (char *)buf + lidars);
     usi_deformables_save(s, (char *)buf + fields);
     header h = {
         {0}, s->model->hash, length, us_hash_bytes(0, (const char *)buf + sizeof h, length - sizeof h)};
@@ -306,7 +317,7 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
             return US_ERR_SNAPSHOT;
         at += bytes;
     }
-    size_t fields = length_of(f, n);
+    const size_t lidars = length_of(f, n), fields = lidars + usi_lidars_save(s, NULL);
     if (length < fields) return US_ERR_SNAPSHOT;
     const int32_t n_contact = used.n_touch > used.n_anchor ? used.n_touch : used.n_anchor;
     if (n_contact > s->max_contact && s->has_fixed_room) return US_ERR_SNAPSHOT;
@@ -323,8 +334,10 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
         from += bytes;
     }
     if (!usi_state_is_sound(s, &s->next) ||
+        !usi_lidars_are_sound(s, (const char *)buf + lidars, fields - lidars) ||
         !usi_deformables_restore(s, (const char *)buf + fields, length - fields))
         return US_ERR_SNAPSHOT;
+    usi_lidars_restore(s, (const char *)buf + lidars);
     if (s->contacts) s->contacts->collide.n_soil_contact = 0;
     s->has_last_step = false;
     s->n_event = 0;
@@ -354,7 +367,7 @@ uint64_t us_sim_hash(const us_sim *s) {
         if (!is_as_modelled(s, &f[i]))
             hash = us_hash_bytes(hash, (const char *)s->now.block + f[i].offset, f[i].count * f[i].each);
     }
-    return usi_deformables_hash(s, hash);
+    return usi_deformables_hash(s, usi_lidars_hash(s, hash));
 }
 
 // ---------------------------------------------------------------- fields

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "sim/sim.h"
+#include "sim/half_steps.h"
 
 // ---------------------------------------------------------------- stages that fit here
 
@@ -28,10 +28,10 @@ void usi_make_joint_rows(us_sim *s) {
 }
 
 // Free bodies and touched trees alone need no integrator: their own stages say all.
-static us_status integrate(us_sim *s, const us_command *c) {
+us_status usi_integrate(us_sim *s, const us_command *c) {
     us_status status = s->events ? usi_events_begin(s) : US_OK;
     if (status) return status;
-    usi_closures_start(s);
+    if (s->model->n_loop > 0) usi_closures_start(s);
     usi_choose_runs(s, c);
     if (s->dyn->n_run == 0 && (s->model->n_row == 0 || s->dyn->ignores_rows)) {
         usi_step_free_bodies(s, c, s->model->integrator != US_INTEGRATOR_EULER);
@@ -51,7 +51,7 @@ static us_status integrate(us_sim *s, const us_command *c) {
 
 // Puts loops and couplings back where they belong. The contact solve keeps couplings itself: they are linear
 // in the positions, so that rows on velocities say all.
-static us_status constrain(us_sim *s) {
+us_status usi_constrain(us_sim *s) {
     if (s->model->n_row == 0 || (s->dyn->ignores_rows && s->model->n_loop == 0)) return US_OK;
     double error = usi_project(s->dyn, s->next.q, s->next.v, 3);
     usi_closures_add_projection(s);
@@ -101,6 +101,8 @@ static us_status commit(us_sim *s) {
 static void sense(us_sim *s) {
     const usi_sense_input in = {s->now.q, s->now.v, s->now.battery_energy, s->now.tick[0], s->model->step};
     usi_sense(s->model, &in, s->now.sensor, s->now.reading);
+    // From the state before the step, which is next's, to now.
+    if (s->lidars) usi_lidars_step(s);
 }
 
 // ---------------------------------------------------------------- time that each takes
@@ -144,7 +146,8 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
     lap(&watch, US_STAGE_COMMAND);
 
     // Reads: now. Writes: what touches and which trees hang together (scratch), next.contact.parted.
-    if (!status) status = usi_find_contacts(s);
+    if (!status && s->half) usi_take_half_steps(s, all);
+    if (!status && s->contacts) status = usi_find_contacts(s);
     lap(&watch, US_STAGE_COLLIDE);
 
     // Reads: now, next's commands. Writes: joint rows (scratch), next.drive_effort: 0.
@@ -153,16 +156,17 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
 
     // Reads: now, command, what touches, joint rows. Writes: next.contact, and of touched trees
     // next.drive_effort, end_q and end_v.
-    if (!status) status = usi_solve_contacts(s, all);
+    if (!status && s->contacts) status = usi_solve_contacts(s, all);
     lap(&watch, US_STAGE_CONTACT);
 
     // Reads: now, command, joint rows, end_q and end_v. Writes: next.q, v, a, substep, drive_effort.
-    if (!status) status = integrate(s, all);
+    if (!status) status = usi_integrate(s, all);
     if (!status) usi_take_touched(s);
+    if (!status && s->half) usi_refine_touched(s);
     lap(&watch, US_STAGE_DYNAMICS);
 
     // Reads and writes: next.q, next.v.
-    if (!status) status = constrain(s);
+    if (!status) status = usi_constrain(s);
     if (!status && s->events) status = usi_events_end(s);
     lap(&watch, US_STAGE_CONSTRAIN);
 

@@ -31,8 +31,9 @@ void usi_carry_over(us_sim *s) {
         s->next.held[i] = s->now.held[i];
     usi_carry_plugins(s);
     // What drives, joints and sensors keep stands one behind the other.
-    memcpy(s->next.drive_position, s->now.drive_position,
-           (size_t)((char *)(s->now.drive_effort + s->model->n_drive) - (char *)s->now.drive_position));
+    const size_t bytes =
+        (size_t)((char *)(s->now.drive_effort + s->model->n_drive) - (char *)s->now.drive_position);
+    if (bytes > 0) memcpy(s->next.drive_position, s->now.drive_position, bytes);
 }
 
 static us_status refuse(us_sim *s, const char *what, int32_t index) {

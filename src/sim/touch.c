@@ -1,11 +1,12 @@
 // What touches in a step, and what it does: the calls of the contact solver, with errors that name the tick.
-#include "sim/sim.h"
+#include "sim/half_steps.h"
+
+// How often a step is solved anew for what went through a skin. Each round adds the points that it lacked.
+enum { MAX_ROUNDS = 4 };
 
 // Waits for ground that is paged in.
-us_status usi_find_contacts(us_sim *s) {
-    if (!s->contacts) return US_OK;
-    us_status status = usi_deformables_check(s);
-    if (status) return status;
+static us_status find_contacts(us_sim *s) {
+    us_status status;
     do {
         status = usi_collide(s->contacts, &s->now.contact, s->now.q, s->now.v);
     } while (status &&
@@ -34,8 +35,14 @@ us_status usi_find_contacts(us_sim *s) {
     return US_OK;
 }
 
-us_status usi_solve_contacts(us_sim *s, const us_command *c) {
-    if (!s->contacts) return US_OK;
+us_status usi_find_contacts(us_sim *s) {
+    us_status status = usi_deformables_check(s);
+    if (status) return status;
+    usi_forget_passed(s->contacts);
+    return find_contacts(s);
+}
+
+bool usi_solve_contacts_once(us_sim *s, const us_command *c) {
     const usi_actuation actuation = usi_actuation_of(s);
     const usi_contact_input push = {.q = s->now.q,
                                     .v = s->now.v,
@@ -46,7 +53,16 @@ us_status usi_solve_contacts(us_sim *s, const us_command *c) {
                                     .drive_effort = s->next.drive_effort,
                                     .out_q = s->end_q,
                                     .out_v = s->end_v};
-    if (usi_solve_islands(s->contacts, &s->now.contact, &s->next.contact, &push)) return US_OK;
+    return usi_solve_islands(s->contacts, &s->now.contact, &s->next.contact, &push);
+}
+
+us_status usi_solve_contacts(us_sim *s, const us_command *c) {
+    // More room for contacts may have been made meanwhile: all that is solved from is looked up anew.
+    for (int i = 0; usi_solve_contacts_once(s, c); i++) {
+        if (i == MAX_ROUNDS || !usi_find_passed(s->contacts, &s->now.contact)) return US_OK;
+        us_status status = find_contacts(s);
+        if (status) return status;
+    }
     for (int32_t i = 0; i < s->contacts->islands.n_island; i++) {
         int32_t pair = s->contacts->islands.island[i].refused - 1;
         if (pair < 0) continue;

@@ -20,6 +20,10 @@ static bool has_rows(const us_sim *s) {
 
 void usi_choose_runs(us_sim *s, const us_command *c) {
     const us_model *m = s->model;
+    if (s->has_joints_alone && !s->ghost && (!s->contacts || s->contacts->islands.n_island == 0)) {
+        usi_run_all(s->dyn);
+        return;
+    }
     us_dyn *d = s->dyn;
     d->ignores_rows = m->n_row > 0 && !has_rows(s);
     bool no_rows = m->n_row == 0 || d->ignores_rows;

@@ -66,14 +66,19 @@ us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_wor
                         usi_fault_component_title(words->part), words->name);
 }
 
-// The unit "imu" is always there, unless the robot has no root to carry it.
-static us_status check_imu(const us_network_def *robot, const char *name, us_error *err) {
-    if (strcmp(name, "imu") == 0 || usi_find_sensor_def(robot, name)) return US_OK;
+// The unit "imu" is always there, unless the robot has no root to carry it. A lidar is there where it was
+// written.
+static us_status check_sensor(const us_network_def *robot, const usi_fault_words *words, us_error *err) {
+    const bool is_imu = words->part == USI_COMPONENT_IMU;
+    const us_sensor_kind kind = is_imu ? US_SENSOR_IMU : US_SENSOR_LIDAR;
+    const us_sensor_def *sensor = usi_find_sensor_def(robot, words->name);
+    if ((is_imu && strcmp(words->name, "imu") == 0) || (sensor && sensor->kind == kind)) return US_OK;
     const char *known[USI_SENSOR_LIMIT + 1] = {"imu"};
-    int32_t n = 1;
-    for (int32_t i = 0; i < robot->n_sensor && i < USI_SENSOR_LIMIT; i++)
-        known[n++] = robot->sensors[i].name;
-    return usi_fail_unknown("inertial sensor", name, known, n, err);
+    int32_t n = is_imu;
+    for (int32_t i = 0; i < robot->n_sensor && i < USI_SENSOR_LIMIT; i++) {
+        if (robot->sensors[i].kind == kind) known[n++] = robot->sensors[i].name;
+    }
+    return usi_fail_unknown(usi_fault_component_title(words->part), words->name, known, n, err);
 }
 
 us_status usi_fault_check(const us_spec *spec, const us_network_def *robot, const char *what,
@@ -86,7 +91,8 @@ us_status usi_fault_check(const us_spec *spec, const us_network_def *robot, cons
     snprintf(text, sizeof text, "%s", what);
     us_status status = usi_fault_parse(text, out_words, err);
     if (!status) status = usi_fault_find(spec, robot->group, out_words, &joint, &drive, err);
-    if (!status && out_words->part == USI_COMPONENT_IMU) status = check_imu(robot, out_words->name, err);
+    const bool is_sensor = out_words->part == USI_COMPONENT_IMU || out_words->part == USI_COMPONENT_LIDAR;
+    if (!status && is_sensor) status = check_sensor(robot, out_words, err);
     out_words->name = "";  // it pointed into this function's copy
     return status;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "spec/fault_target.h"
+#include "spec/lidar_device.h"
 #include "spec/publication.h"
 #include "spec/spec.h"
 
@@ -21,10 +22,12 @@ const char *us_locomotion_name(us_locomotion kind) {
 us_network_def us_network_def_default(void) {
     us_network_def d = {.group = -1,
                         .node = "driver",
+                        .has_services = true,
                         .timeout = 0.5,
                         .track_scale = 1,
                         .battery_voltage = 24,
-                        .motor_rate = 25};
+                        .motor_rate = 25,
+                        .motor_counts = 4096};
     d.step_height = 0.05;
     d.step_time = 1;
     d.duty = 0.6;
@@ -94,6 +97,11 @@ static bool is_good_timing(const us_timing *t) {
            is_at_least_0(t->delay) && t->delay <= 1 && is_at_least_0(t->jitter) && t->jitter <= 1;
 }
 
+static bool is_good_noise(const us_noise *n) {
+    return is_at_least_0(n->deviation) && is_at_least_0(n->memory) && n->memory <= US_NOISE_MEMORY_MAX &&
+           is_at_least_0(n->step);
+}
+
 // Every row belongs to something that is there; what it names is looked up with the model.
 static bool is_interface_whole(const us_network_def *d) {
     bool ok = d->n_endpoint >= 0 && d->n_command >= 0 && d->n_binding >= 0 &&
@@ -101,7 +109,7 @@ static bool is_interface_whole(const us_network_def *d) {
               (d->n_binding == 0 || d->bindings) && (d->n_endpoint == 0 || d->interface_);
     for (int32_t i = 0; i < d->n_endpoint && ok; i++) {
         const us_endpoint_def *e = &d->endpoints[i];
-        ok = e->topic && e->type && (unsigned)e->use <= (unsigned)US_ENDPOINT_REFUSED &&
+        ok = e->topic && e->type && (unsigned)e->use <= (unsigned)US_ENDPOINT_CANCELED &&
              is_at_least_0(e->rate) && e->depth >= 0 &&
              (e->use < US_ENDPOINT_TAKEN ||
               (e->of >= 0 && e->of < i && d->endpoints[e->of].use == US_ENDPOINT_SUBSCRIBE));
@@ -134,7 +142,9 @@ static us_status check_arrays(const us_network_def *d) {
         return US_ERR_LIMIT;
     if (d->n_fault > USI_SCRIPT_LIMIT || d->n_sensor > USI_SENSOR_LIMIT || d->n_topic > USI_TOPIC_LIMIT)
         return US_ERR_LIMIT;
-    if ((d->n_wheel && !d->wheels) || (d->n_leg && !d->legs) || (d->n_motor && !d->motors)) return US_ERR_ARG;
+    if ((d->n_wheel && !d->wheels) || (d->n_leg && !d->legs) || (d->n_motor && !d->motors) ||
+        (d->n_line && !d->lines))
+        return US_ERR_ARG;
     if ((d->uplink.n_outage && !d->uplink.outages) || (d->downlink.n_outage && !d->downlink.outages))
         return US_ERR_ARG;
     return US_OK;
@@ -153,6 +163,9 @@ static us_status check_numbers(const us_network_def *d) {
         return US_ERR_VALUE;
     if (!isfinite(d->track_scale) || d->track_scale <= 0) return US_ERR_VALUE;
     if (d->motor_port < 0 || d->motor_port > 65535) return US_ERR_VALUE;
+    for (int i = 0; i < US_NOISE_COUNT; i++) {
+        if (!is_good_noise(&d->noise[i])) return US_ERR_VALUE;
+    }
     return is_good_link(&d->uplink) && is_good_link(&d->downlink) && is_good_timing(&d->timing)
                ? US_OK
                : US_ERR_VALUE;
@@ -259,6 +272,44 @@ static us_status check_motors(const us_spec *spec, const us_network_def *d) {
     return US_OK;
 }
 
+// Inputs have a reading: of a joint with a drive, or of the battery. Outputs have none.
+static us_status check_lines(const us_spec *spec, const us_network_def *d) {
+    if (d->n_line > USI_LINE_LIMIT) return US_ERR_LIMIT;
+    if (!(d->motor_counts > 0) || d->motor_counts > 1e9) return US_ERR_VALUE;
+    for (int32_t i = 0; i < d->n_line; i++) {
+        const us_line_def *l = &d->lines[i];
+        const bool is_in = l->kind == US_LINE_DIGITAL_IN || l->kind == US_LINE_ANALOG_IN,
+                   is_joint = l->value >= US_LINE_JOINT_POSITION && l->value <= US_LINE_JOINT_TORQUE,
+                   is_battery = l->value >= US_LINE_BATTERY_CHARGE && l->value < US_LINE_VALUE_COUNT;
+        if ((unsigned)l->kind >= US_LINE_KIND_COUNT || (unsigned)l->value >= US_LINE_VALUE_COUNT ||
+            is_in != (l->value != US_LINE_NOTHING) || (is_joint && !us_spec_view_drive(spec, l->drive)))
+            return US_ERR_ARG;
+        if (!isfinite(l->scale) || !isfinite(l->offset) || !isfinite(l->threshold)) return US_ERR_VALUE;
+        if (is_battery && !(d->battery_capacity > 0)) return US_ERR_NAME;
+        if (!memchr(l->name, 0, sizeof l->name) || !usi_is_motor_name(l->name)) return US_ERR_NAME;
+        for (int32_t k = 0; k < i; k++) {
+            if (strcmp(d->lines[k].name, l->name) == 0) return US_ERR_NAME;
+        }
+    }
+    return US_OK;
+}
+
+const char *us_line_kind_name(us_line_kind kind) {
+    static const char *const names[] = {"digital-in", "digital-out", "analog-in", "analog-out"};
+    return (unsigned)kind < (unsigned)US_LINE_KIND_COUNT ? names[kind] : "?";
+}
+
+const char *us_line_value_name(us_line_value value) {
+    static const char *const names[] = {"",
+                                        "joint.position",
+                                        "joint.velocity",
+                                        "joint.torque",
+                                        "battery.charge",
+                                        "battery.voltage",
+                                        "battery.current"};
+    return (unsigned)value < (unsigned)US_LINE_VALUE_COUNT ? names[value] : "?";
+}
+
 // The fault that `after` names; -1: there is none.
 int32_t usi_script_find(const us_fault_def *faults, int32_t n, const char *name) {
     for (int32_t i = 0; i < n; i++) {
@@ -361,12 +412,13 @@ static bool keep_binding(usi_arena *arena, us_binding *b) {
 static bool keep_network(usi_arena *arena, us_network_def *d) {
     void *wheels = NULL, *legs = NULL, *motors = NULL, *up = NULL, *down = NULL, *faults = NULL,
          *sensors = NULL, *topics = NULL, *sources = NULL, *endpoints = NULL, *commands = NULL,
-         *bindings = NULL;
+         *bindings = NULL, *lines = NULL;
     bool ok = keep_text(arena, &d->namespace_) && keep_text(arena, &d->frame_prefix) &&
               keep_text(arena, &d->node) && keep_text(arena, &d->base_frame) && keep_text(arena, &d->file);
     ok = ok && keep_array(arena, d->wheels, d->n_wheel, sizeof *d->wheels, &wheels);
     ok = ok && keep_array(arena, d->legs, d->n_leg, sizeof *d->legs, &legs);
     ok = ok && keep_array(arena, d->motors, d->n_motor, sizeof *d->motors, &motors);
+    ok = ok && keep_array(arena, d->lines, d->n_line, sizeof *d->lines, &lines);
     ok = ok && keep_array(arena, d->uplink.outages, 2 * d->uplink.n_outage, sizeof(double), &up);
     ok = ok && keep_array(arena, d->downlink.outages, 2 * d->downlink.n_outage, sizeof(double), &down);
     ok = ok && keep_array(arena, d->faults, d->n_fault, sizeof *d->faults, &faults);
@@ -388,8 +440,11 @@ static bool keep_network(usi_arena *arena, us_network_def *d) {
         us_command_source *c = (us_command_source *)sources + i;
         ok = keep_text(arena, &c->name) && keep_text(arena, &c->topic);
     }
-    for (int32_t i = 0; i < d->n_sensor && ok; i++)
-        ok = keep_text(arena, &((us_sensor_def *)sensors + i)->name);
+    for (int32_t i = 0; i < d->n_sensor && ok; i++) {
+        us_sensor_def *sensor = (us_sensor_def *)sensors + i;
+        ok = keep_text(arena, &sensor->name);
+        if (ok && sensor->lidar) ok = (sensor->lidar = usi_lidar_copy(arena, sensor->lidar)) != NULL;
+    }
     for (int32_t i = 0; i < d->n_topic && ok; i++) {
         us_publication_def *t = (us_publication_def *)topics + i;
         ok = keep_text(arena, &t->source) && keep_text(arena, &t->name);
@@ -402,6 +457,7 @@ static bool keep_network(usi_arena *arena, us_network_def *d) {
     d->wheels = wheels;
     d->legs = legs;
     d->motors = motors;
+    d->lines = lines;
     d->sensors = sensors;
     d->topics = topics;
     d->sources = sources;
@@ -446,6 +502,7 @@ us_status usi_network_set(us_spec *spec, const us_network_def *def, int32_t *out
     if (!status) status = check_wheels(spec, &d);
     if (!status) status = check_legs(spec, &d);
     if (!status) status = check_motors(spec, &d);
+    if (!status) status = check_lines(spec, &d);
     if (!status) status = check_sources(&d);
     if (!status) status = check_sensors(spec, &d);
     if (!status) status = check_faults(spec, &d);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text_value.h"
+#include "spec/lidar_device.h"
 #include "spec/spec.h"
 
 static const struct {
@@ -71,9 +72,21 @@ static int32_t find_own_source(const char *name) {
     return -1;
 }
 
+usi_source_kind usi_sensor_source(const us_sensor_def *s) {
+    if (s->kind != US_SENSOR_LIDAR) return USI_SOURCE_IMU;
+    return s->lidar && usi_lidar_is_planar(s->lidar) ? USI_SOURCE_SCAN : USI_SOURCE_POINTS;
+}
+
+const char *usi_sensor_topic(const us_sensor_def *s) {
+    const usi_source_kind source = usi_sensor_source(s);
+    return source == USI_SOURCE_IMU ? "data" : table[source].topic;
+}
+
 int32_t usi_find_source(const us_network_def *d, const char *name) {
-    int32_t own = find_own_source(name);
-    return own >= 0 ? own : usi_find_sensor_def(d, name) ? (int32_t)USI_SOURCE_IMU : -1;
+    const us_sensor_def *sensor = usi_find_sensor_def(d, name);
+    const int32_t own = find_own_source(name);
+    // No robot has a lidar anyway.
+    return sensor ? (int32_t)usi_sensor_source(sensor) : usi_is_frame_source(own) ? -1 : own;
 }
 
 int32_t usi_find_source_by_topic(const char *topic) {
@@ -140,8 +153,16 @@ us_status usi_check_sensor(const us_spec *spec, const us_network_def *d, int32_t
     if (!s->name || !usi_is_ros_name(s->name, true))
         return us_error_set(err, US_ERR_NAME, NULL, name_remedy, "name: \"%.60s\" is no name of a sensor",
                             s->name ? s->name : "");
+    if (s->kind == US_SENSOR_LIDAR) {
+        if (!s->lidar)
+            return us_error_set(err, US_ERR_ARG, NULL, "give it a us_lidar_def", "the lidar has no beams");
+        us_status status = usi_check_lidar(s->lidar, s->rate, err);
+        if (status) return status;
+    }
     int32_t own = find_own_source(s->name);
-    if (own >= 0 && own != USI_SOURCE_IMU)
+    // A lidar may be called "lidar" or "scanner", whichever it is.
+    const bool is_its_own = s->kind == US_SENSOR_LIDAR ? usi_is_frame_source(own) : own == USI_SOURCE_IMU;
+    if (own >= 0 && !is_its_own)
         return us_error_set(err, US_ERR_NAME, NULL, "give it another name", "name: \"%s\" is published on %s",
                             s->name, table[own].topic);
     for (int32_t k = 0; k < i; k++) {
@@ -159,8 +180,9 @@ us_status usi_check_sensor(const us_spec *spec, const us_network_def *d, int32_t
 static us_status fail_source(const us_network_def *d, const char *name, us_error *err) {
     const char *known[USI_SOURCE_COUNT + USI_SENSOR_LIMIT];
     int32_t n = 0;
-    for (int32_t i = 0; i < USI_SOURCE_COUNT; i++)
-        known[n++] = table[i].source.name;
+    for (int32_t i = 0; i < USI_SOURCE_COUNT; i++) {
+        if (!usi_is_frame_source(i)) known[n++] = table[i].source.name;
+    }
     for (int32_t i = 0; i < d->n_sensor && i < USI_SENSOR_LIMIT; i++)
         known[n++] = d->sensors[i].name;
     return usi_fail_unknown("source of a topic", name, known, n, err);
@@ -251,13 +273,15 @@ static bool is_named(const us_network_def *d, const char *source) {
 // The topic on which a source is published by default; NULL without memory.
 static const char *own_topic(usi_arena *arena, const us_network_def *d, const char *source) {
     int32_t i = find_own_source(source);
+    const us_sensor_def *sensor = usi_find_sensor_def(d, source);
+    if (sensor && usi_is_frame_source(i)) return usi_sensor_topic(sensor);
     if (i >= 0 && i != USI_SOURCE_TRUTH) return table[i].topic;
     char topic[USI_TOPIC_NAME];
     bool is_good = true;
     if (i == USI_SOURCE_TRUTH) {
         truth_topic(d->namespace_, topic, sizeof topic);
     } else {
-        snprintf(topic, sizeof topic, "%s/data", source);
+        snprintf(topic, sizeof topic, "%s/%s", source, sensor ? usi_sensor_topic(sensor) : "data");
     }
     return usi_arena_text(arena, topic, &is_good);
 }
@@ -269,7 +293,7 @@ bool usi_complete_publications(usi_arena *arena, us_network_def *d) {
     int32_t n = 0;
     for (int32_t i = 0; i < USI_SOURCE_COUNT; i++) {
         const char *name = table[i].source.name;
-        if (!is_named(d, name))
+        if (!is_named(d, name) && usi_find_source(d, name) >= 0)
             out[n++] = (us_publication_def){.source = name, .rate = usi_publication_rate(d, name)};
     }
     for (int32_t i = 0; i < d->n_sensor; i++) {

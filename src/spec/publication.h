@@ -22,7 +22,9 @@
     X(LOCOMOTOR, "locomotor", "locomotor/status", "understudy_msgs/msg/LocomotorStatus", 25, false)         \
     X(POSE_ESTIMATOR, "pose_estimator", "pose_estimator/status", "understudy_msgs/msg/PoseEstimatorStatus", \
       25, false)                                                                                            \
-    X(NAVIGATOR, "navigator", "navigator/status", "understudy_msgs/msg/NavigatorStatus", 5, false)
+    X(NAVIGATOR, "navigator", "navigator/status", "understudy_msgs/msg/NavigatorStatus", 5, false)          \
+    X(POINTS, "lidar", "points", "sensor_msgs/msg/PointCloud2", 10, false)                                  \
+    X(SCAN, "scanner", "scan", "sensor_msgs/msg/LaserScan", 40, false)
 
 typedef enum usi_source_kind {
 #define USI_SOURCE_ENUM(code, name, topic, type, rate, is_once) USI_SOURCE_##code,
@@ -47,7 +49,9 @@ typedef enum usi_source_kind {
     X(USI_COMMAND_ASK_MOTORS, "motor_group")        \
     X(USI_COMMAND_ASK_LOCOMOTOR, "locomotor")       \
     X(USI_COMMAND_ASK_POSE, "pose_estimator")       \
-    X(USI_COMMAND_ASK_NAVIGATOR, "navigator")
+    X(USI_COMMAND_ASK_NAVIGATOR, "navigator")       \
+    X(USI_COMMAND_ASK_PROPERTIES, "properties")     \
+    X(USI_COMMAND_ASK_WAIT, "wait")
 
 typedef enum usi_command_topic {
 #define USI_COMMAND_ENUM(code, name) code,
@@ -56,10 +60,11 @@ typedef enum usi_command_topic {
         USI_COMMAND_COUNT
 } usi_command_topic;
 
-// The last four are requests, each answered by a reply. Their names are those of the services.
+// The last six are requests, each answered by a reply. Their names are those of the services.
 enum { USI_COMMAND_ASK = USI_COMMAND_ASK_MOTORS, USI_SERVICE_COUNT = USI_COMMAND_COUNT - USI_COMMAND_ASK };
 
 enum {
+    USI_LINE_LIMIT = 32,      // inputs and outputs of the ASCII link
     USI_SENSOR_LIMIT = 32,    // sensors of a robot beside those that it has anyway
     USI_TOPIC_LIMIT = 128,    // topics that are written for a robot
     USI_TOPIC_NAME = 300,     // bytes of a topic's full name
@@ -73,7 +78,12 @@ const char *usi_command_name(const us_network_def *def, int32_t topic);
 
 // Whether samples of a source are readings of a sensor.
 static inline bool usi_is_sensor_source(int32_t source) {
-    return source == USI_SOURCE_IMU || source == USI_SOURCE_BATTERY;
+    return source == USI_SOURCE_IMU || source == USI_SOURCE_BATTERY || source == USI_SOURCE_POINTS ||
+           source == USI_SOURCE_SCAN;
+}
+// Frames of lidars: they leave when a turn is whole.
+static inline bool usi_is_frame_source(int32_t source) {
+    return source == USI_SOURCE_POINTS || source == USI_SOURCE_SCAN;
 }
 
 // The source that a publication names: directly, or through a sensor of the robot. -1: there is none.
@@ -82,6 +92,9 @@ int32_t usi_find_source(const us_network_def *d, const char *name);
 int32_t usi_find_source_by_topic(const char *topic);
 // A sensor that was asked for, by name; NULL: none.
 const us_sensor_def *usi_find_sensor_def(const us_network_def *d, const char *name);
+// The last part of its own topic: "data", "points" or "scan"; and the source of what it says.
+const char *usi_sensor_topic(const us_sensor_def *sensor);
+usi_source_kind usi_sensor_source(const us_sensor_def *sensor);
 // Whether its readings have a frame of their own beside the link's.
 bool usi_has_own_frame(const us_sensor_def *sensor);
 // Hz at which a source is published by default. `name` is one that usi_find_source knows.

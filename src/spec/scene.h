@@ -184,6 +184,9 @@ us_status usi_scene_clock_rate(usi_reader *r, const xmlNode *world, double *out)
 // scene_topic.c: into the definition, whose sensors are read before its topics; a rate of messages, at most
 // one in each step.
 us_status usi_scene_sensors(usi_reader *r, const usi_scene_group *group, us_network_def *d);
+// scene_lidar.c: what a <sensor type="lidar"> is made of, and its usual rate; of another type, that it has
+// nothing of that.
+us_status usi_scene_lidar(usi_reader *r, const xmlNode *node, us_sensor_def *s);
 us_status usi_scene_topics(usi_reader *r, const xmlNode *network, us_network_def *d);
 // Who commands it: <source> inside <network>.
 us_status usi_scene_interface(usi_reader *r, const xmlNode *network, us_network_def *d);

@@ -183,8 +183,11 @@ static us_status read_subscription(usi_reader *r, const xmlNode *node, us_networ
         if (!status) status = read_bindings(r, n, "get", with, d, to);
     }
     for (const xmlNode *n = usi_xml_child(node, "answer"); n && !status; n = usi_xml_next(n, "answer")) {
-        const bool is_taken = strcmp(usi_xml_attr(n, "on"), "taken") == 0;
-        status = read_endpoint(r, n, is_taken ? US_ENDPOINT_TAKEN : US_ENDPOINT_REFUSED, own, d, to);
+        static const char *const events[] = {"taken", "refused", "done", "canceled"};
+        int32_t event = 3;
+        while (event > 0 && strcmp(usi_xml_attr(n, "on"), events[event]) != 0)
+            event--;
+        status = read_endpoint(r, n, (us_endpoint_use)((int32_t)US_ENDPOINT_TAKEN + event), own, d, to);
     }
     return status;
 }

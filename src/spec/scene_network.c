@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "spec/fault_target.h"
+#include "spec/publication.h"
 #include "spec/scene.h"
 #include "spec/spec.h"
 
@@ -70,6 +71,39 @@ static us_status read_link(usi_reader *r, const xmlNode *network, const char *na
         status = usi_fail(r, US_ERR_VALUE, node,
                           "write a probability from 0 to 1: 0.05 loses one sample in twenty",
                           "loss: %g is above 1", l->loss);
+    }
+    return status;
+}
+
+static us_status read_noise(usi_reader *r, const xmlNode *network, us_network_def *d) {
+    static const char *const names[] = {
+#define NOISE_NAME(code, name) [code] = name,
+        US_NOISE_LIST(NOISE_NAME)
+#undef NOISE_NAME
+    };
+    const xmlNode *of[US_NOISE_COUNT] = {NULL};
+    us_status status = US_OK;
+    const xmlNode *node = usi_xml_child(network, "noise");
+    for (; node && !status; node = usi_xml_next(node, "noise")) {
+        const char *name = usi_xml_attr(node, "of");
+        int kind = 0;
+        while (kind < US_NOISE_COUNT - 1 && strcmp(names[kind], name) != 0)  // the schema knows no other
+            kind++;
+        us_noise *n = &d->noise[kind];
+        usi_look look = usi_look_at(node);
+        if (of[kind])
+            return usi_fail(r, US_ERR_NAME, node, "write one for each kind of value",
+                            "there is a <noise of=\"%s\"> already, in line %d", name,
+                            (int)usi_xml_line(of[kind]));
+        of[kind] = node;
+        status = usi_look_positive(r, &look, "deviation", USI_PLAIN, false, &n->deviation);
+        if (!status) status = usi_look_positive(r, &look, "memory", USI_TIME, false, &n->memory);
+        if (!status) status = usi_look_positive(r, &look, "step", USI_PLAIN, false, &n->step);
+        if (!status && kind == US_NOISE_IMU_ORIENTATION && n->step > 0)
+            status = usi_fail(r, US_ERR_VALUE, node, "leave it out", "an orientation has no step");
+        if (!status && n->memory > US_NOISE_MEMORY_MAX)
+            status = usi_fail(r, US_ERR_VALUE, node, "write at most 10 s", "memory: %g s is longer than that",
+                              n->memory);
     }
     return status;
 }
@@ -148,6 +182,7 @@ static us_status read_network(usi_reader *r, const usi_scene_group *group, us_ne
     if (!status) status = read_link(r, node, "uplink", &d->uplink);
     if (!status) status = read_link(r, node, "downlink", &d->downlink);
     if (!status) status = read_timing(r, node, &d->timing);
+    if (!status) status = read_noise(r, node, d);
     d->is_off = !is_enabled;
     d->line = usi_xml_line(node);
     return status;
@@ -361,12 +396,70 @@ static us_status read_motor(usi_reader *r, const usi_scene_group *group, const x
     return status;
 }
 
+// An input with its reading, or an output.
+static us_status read_line(usi_reader *r, const usi_scene_group *group, const xmlNode *node,
+                           const us_network_def *d, us_line_def *out) {
+    const char *name = usi_xml_attr(node, "name"), *type = usi_xml_attr(node, "type"),
+               *value = usi_xml_attr(node, "value");
+    *out = (us_line_def){.drive = -1, .scale = 1};
+    if (!usi_is_motor_name(name))
+        return usi_fail(r, US_ERR_NAME, node, "use four letters, digits or signs, but not ; or ,",
+                        "name: a line cannot be called \"%.60s\"", name);
+    for (int32_t i = 0; i < d->n_line; i++) {
+        if (strcmp(d->lines[i].name, name) == 0)
+            return usi_fail(r, US_ERR_NAME, node, "give each line its own name", "the name is used twice");
+    }
+    memcpy(out->name, name, sizeof out->name);
+    // The schema knows the words.
+    while (out->kind + 1 < US_LINE_KIND_COUNT && strcmp(us_line_kind_name(out->kind), type) != 0)
+        out->kind++;
+    while (value && out->value + 1 < US_LINE_VALUE_COUNT &&
+           strcmp(us_line_value_name(out->value), value) != 0)
+        out->value++;
+    const bool is_in = out->kind == US_LINE_DIGITAL_IN || out->kind == US_LINE_ANALOG_IN,
+               is_joint = out->value >= US_LINE_JOINT_POSITION && out->value <= US_LINE_JOINT_TORQUE;
+    if (is_in != (value != NULL))
+        return usi_fail(r, US_ERR_SCHEMA, node,
+                        is_in ? "write value=\"battery.voltage\" or another reading" : "remove value",
+                        is_in ? "it is not said what it reads" : "an output reads nothing");
+    if (is_joint != (usi_xml_attr(node, "joint") != NULL))
+        return usi_fail(r, US_ERR_SCHEMA, node, is_joint ? "write joint=\"NAME\"" : "remove joint",
+                        is_joint ? "it is not said which joint it reads" : "it reads no joint");
+    if (value && !is_joint && !usi_xml_child(group->node, "battery"))
+        return usi_fail(r, US_ERR_NAME, node, "give the robot a <battery>", "value: it has no battery");
+    usi_look look = usi_look_at(node);
+    us_status status = is_joint ? find_drive(r, group, node, "joint", &out->drive) : US_OK;
+    if (!status) status = usi_look_number(r, &look, "scale", USI_PLAIN, &out->scale);
+    if (!status) status = usi_look_number(r, &look, "offset", USI_PLAIN, &out->offset);
+    if (!status) status = usi_look_number(r, &look, "threshold", USI_PLAIN, &out->threshold);
+    return status;
+}
+
+static us_status read_lines(usi_reader *r, const usi_scene_group *group, const xmlNode *node,
+                            us_network_def *d) {
+    us_line_def *lines = usi_reader_alloc(r, USI_LINE_LIMIT * sizeof *lines);
+    if (!lines) return usi_fail_memory(r);
+    d->lines = lines;
+    us_status status = US_OK;
+    for (const xmlNode *n = usi_xml_child(node, "line"); n && !status; n = usi_xml_next(n, "line")) {
+        if (d->n_line == USI_LINE_LIMIT)
+            return usi_fail(r, US_ERR_LIMIT, n, "remove some", "a robot has at most %d lines",
+                            (int)USI_LINE_LIMIT);
+        status = read_line(r, group, n, d, &lines[d->n_line]);
+        d->n_line++;
+    }
+    return status;
+}
+
 static us_status read_motors(usi_reader *r, const usi_scene_group *group, us_network_def *d) {
     const xmlNode *node = NULL;
     us_status status = find_one(r, group->node, "motors", &node);
     if (status || !node) return status;
     status = usi_xml_int(r, node, "port", true, &d->motor_port);
     if (!status) status = usi_scene_rate(r, node, "rate", &d->motor_rate);
+    usi_look look = usi_look_at(node);
+    if (!status) status = usi_look_positive(r, &look, "counts", USI_PLAIN, true, &d->motor_counts);
+    if (!status) status = read_lines(r, group, node, d);
     if (status) return status;
     if (d->motor_port < 0 || d->motor_port > 65535) {
         return usi_fail(r, US_ERR_VALUE, node,

@@ -131,6 +131,7 @@ static us_status read_values(usi_reader *r, const xmlNode *node, us_pair_values 
         {"damping-ratio", USI_PLAIN, false, &v->damping_ratio},
         {"torsion-radius", USI_LENGTH, false, &v->torsion_radius},
         {"rolling-length", USI_LENGTH, false, &v->rolling_length},
+        {"transition-speed", USI_SPEED, false, &v->transition_speed},
     };
     usi_look look = usi_look_at(node);
     us_status status = US_OK;

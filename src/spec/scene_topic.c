@@ -25,13 +25,15 @@ static us_status read_sensor(usi_reader *r, const usi_scene_group *group, const 
     us_error why = {0};
     double seed = 0;
     usi_look look = usi_look_at(node);
-    // The schema knows one type.
-    *s = (us_sensor_def){
-        .kind = US_SENSOR_IMU, .name = usi_xml_attr(node, "name"), .X_BS = us_pose_identity()};
+    const char *type = usi_xml_attr(node, "type");
+    *s = (us_sensor_def){.kind = type && strcmp(type, "lidar") == 0 ? US_SENSOR_LIDAR : US_SENSOR_IMU,
+                         .name = usi_xml_attr(node, "name"),
+                         .X_BS = us_pose_identity()};
     us_status status = usi_scene_find_link(r, group, node, "link", &s->link);
     if (!status && s->link == US_WORLD)
         status = usi_fail(r, US_ERR_NAME, node, "name a link of the robot", "link: the world has no sensors");
     if (!status) status = usi_scene_pose(r, node, &s->X_BS);
+    if (!status) status = usi_scene_lidar(r, node, s);
     if (!status) status = usi_look_positive(r, &look, "rate", USI_FREQUENCY, false, &s->rate);
     if (!status)
         status = usi_look_positive(r, &look, "force-noise", USI_ACCELERATION, false, &s->force_noise);
@@ -77,7 +79,7 @@ static us_status fail_topic(usi_reader *r, const xmlNode *node, const us_network
         if (guess.best == own + 1) guess.best = usi_reader_text(r, "%s", own + 1);
     }
     for (int32_t i = 0; i < d->n_sensor; i++) {
-        const char *topic = usi_reader_text(r, "%s/data", d->sensors[i].name);
+        const char *topic = usi_reader_text(r, "%s/%s", d->sensors[i].name, usi_sensor_topic(&d->sensors[i]));
         if (topic) usi_guess_offer(&guess, topic);
     }
     if (guess.best) {
@@ -106,8 +108,10 @@ static us_status read_topic(usi_reader *r, const xmlNode *node, us_network_def *
         int32_t own = usi_find_source_by_topic(name);
         if (own >= 0) {
             t->source = us_topic_source_view(own)->name;
-        } else if (slash && strcmp(slash, "/data") == 0) {
+        } else if (slash) {
             t->source = usi_reader_text(r, "%.*s", (int)(slash - name), name);
+            const us_sensor_def *sensor = t->source ? usi_find_sensor_def(d, t->source) : NULL;
+            if (!sensor || strcmp(slash + 1, usi_sensor_topic(sensor)) != 0) t->source = NULL;
         }
         if (!t->source || usi_find_source(d, t->source) < 0) return fail_topic(r, node, d, name);
     }

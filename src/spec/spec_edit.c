@@ -195,17 +195,18 @@ static bool keep_drive(const us_spec *s, const removal_plan *p, us_drive_def *d)
     return true;
 }
 
-// A robot on the network goes with its group. It loses the wheels, legs and motors whose drives go, and the
-// sensors whose links go: what is left still has an interface.
+// A robot on the network goes with its group. It loses the wheels, legs, motors and lines whose drives go,
+// and the sensors whose links go: what is left still has an interface.
 static bool keep_network(const us_spec *s, const removal_plan *p, us_network_def *d) {
     if (is_gone(p->group, s->n_group, d->group)) return false;
     // The spec's own copies, which may be changed.
     us_wheel_def *wheels = (us_wheel_def *)d->wheels;
     us_motor_def *motors = (us_motor_def *)d->motors;
+    us_line_def *lines = (us_line_def *)d->lines;
     us_leg_def *legs = (us_leg_def *)d->legs;
     us_sensor_def *sensors = (us_sensor_def *)d->sensors;
     us_publication_def *topics = (us_publication_def *)d->topics;
-    int32_t n_wheel = 0, n_leg = 0, n_motor = 0, n_sensor = 0, n_topic = 0;
+    int32_t n_wheel = 0, n_leg = 0, n_motor = 0, n_sensor = 0, n_topic = 0, n_line = 0;
     for (int32_t i = 0; i < d->n_wheel; i++) {
         us_wheel_def w = wheels[i];
         if (is_gone(p->drive, s->n_drive, w.drive)) continue;
@@ -229,6 +230,13 @@ static bool keep_network(const us_spec *s, const removal_plan *p, us_network_def
         m.drive = moved(p->drive, s->n_drive, m.drive);
         motors[n_motor++] = m;
     }
+    for (int32_t i = 0; i < d->n_line; i++) {
+        us_line_def l = lines[i];
+        if (l.drive >= 0 && is_gone(p->drive, s->n_drive, l.drive)) continue;
+        if (l.drive >= 0) l.drive = moved(p->drive, s->n_drive, l.drive);
+        lines[n_line++] = l;
+    }
+    d->n_line = n_line;
     for (int32_t i = 0; i < d->n_sensor; i++) {
         us_sensor_def k = sensors[i];
         if (is_gone(p->link, s->n_link, k.link)) continue;

@@ -74,7 +74,7 @@ const char *usi_switch_description(us_switch *sw) {
             const usi_latched *last =
                 &side->latched[(side->next_latched + route->qos.depth - 1) % route->qos.depth];
             size_t length = 0;
-            const char *text = usi_cdr_view_text(last->bytes, last->length, &length);
+            const char *text = usi_cdr_view_text(last->bytes, last->sample.length, &length);
             if (text) return text;
         }
     }
@@ -447,9 +447,8 @@ void usi_handover_end(us_switch *sw, uint64_t epoch, const char *why) {
     us_msg_string message = {h->line};
     size_t length = 0, cap = USI_HANDOVER_LINE + 64;
     uint8_t *bytes = usi_alloc(&sw->allocator, cap, 16);
-    if (bytes && !us_message_encode(usi_type_string, &message, bytes, cap, &length) &&
-        us_writer_write(h->report, bytes, length, 0))
-        atomic_fetch_add(&sw->n_unsent, 1);
+    if (bytes && !us_message_encode(usi_type_string, &message, bytes, cap, &length))
+        usi_switch_write_report(sw, h->report, bytes, length);
     usi_release(&sw->allocator, bytes, cap, 16);
     usi_event_log_add_evidence(sw, h->line);
 }
@@ -551,12 +550,12 @@ us_status usi_handover_open(us_switch *sw, const us_handover_def *def, us_error 
 us_status usi_handover_join(us_switch *sw, us_error *err) {
     usi_handover *h = &sw->handover;
     us_reader *reader = NULL;
-    us_topic_def topic = {.topic = "/understudy/handover", .type = usi_type_string, .node = sw->own_node};
-    topic.qos = (us_qos){.is_reliable = true, .is_transient_local = true, .depth = 1};
-    us_status status = us_bus_add_writer(sw->operators, &topic, &h->report, err);
-    topic.node = sw->source_node[US_SWITCH_PROXY];
-    topic.qos = (us_qos){.is_reliable = true, .depth = 10};
-    topic.topic = "/understudy/status";
+    const us_qos latched = {.is_reliable = true, .is_transient_local = true, .depth = 1};
+    us_status status = usi_switch_add_report(sw, "/understudy/handover", latched, h->report, err);
+    us_topic_def topic = {"/understudy/status",
+                          usi_type_string,
+                          {.is_reliable = true, .depth = 10},
+                          sw->source_node[US_SWITCH_PROXY]};
     if (!status)
         status = us_bus_add_reader(sw->sources[US_SWITCH_PROXY], &topic, on_status, sw, &reader, err);
     topic.topic = "/understudy/command";

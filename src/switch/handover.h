@@ -54,11 +54,11 @@ typedef struct usi_match {
 typedef struct usi_handover {
     us_handover_def def;
     char evidence[512];
-    us_writer *command;  // in the proxy's domain: /understudy/command
-    us_writer *report;   // on the operators' side: /understudy/handover
-    bool is_prepared;    // the proxy was set to the state of hardware that is about to be lost; `record` is
-                         // begun
-    char *line;          // USI_HANDOVER_LINE
+    us_writer *command;    // in the proxy's domain: /understudy/command
+    us_writer *report[2];  // /understudy/handover: usi_switch_add_report
+    bool is_prepared;      // the proxy was set to the state of hardware that is about to be lost; `record` is
+                           // begun
+    char *line;            // USI_HANDOVER_LINE
     usi_handover_record record;
     usi_match match;
 

@@ -14,11 +14,12 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "bus/bus.h"
+#include "bus/request.h"
 #include "switch/shadow.h"
 #include "switch/switch.h"
 #include "wire/cdr.h"
 #include "wire/messages.h"
+#include "wire/type.h"
 
 // Wait for the node's name of a new endpoint, ns. Names come on a topic of their own, a moment after the
 // endpoints.
@@ -50,12 +51,12 @@ typedef struct crossing {
     void *held;
 } crossing;
 
+static void count_passed(us_switch *sw, us_status status, _Atomic int64_t *count) {
+    atomic_fetch_add_explicit(status ? &sw->n_unsent : count, 1, memory_order_relaxed);
+}
+
 static void pass(us_switch *sw, us_writer *writer, const crossing *c, _Atomic int64_t *count) {
-    if (usi_writer_pass(writer, c->from, c->held, &c->sample)) {
-        atomic_fetch_add_explicit(&sw->n_unsent, 1, memory_order_relaxed);
-    } else {
-        atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
-    }
+    count_passed(sw, usi_writer_pass(writer, c->from, c->held, &c->sample), count);
 }
 
 // Stores the last samples of a latched topic, as many as the operators' writer keeps.
@@ -70,9 +71,9 @@ static void latch(usi_side *side, const us_sample *sample) {
         place->bytes = bytes;
         place->cap = sample->length;
     }
-    memcpy(place->bytes, sample->bytes, sample->length);
-    place->length = sample->length;
-    place->source_time = sample->source_time;
+    if (sample->length > 0) memcpy(place->bytes, sample->bytes, sample->length);
+    place->sample = *sample;
+    place->sample.bytes = place->bytes;
     side->next_latched = (side->next_latched + 1) % depth;
     if (side->n_latched < depth) side->n_latched++;
 }
@@ -115,17 +116,34 @@ static bool is_suspect(usi_side *side, const us_sample *sample) {
     return false;
 }
 
+// A reply: to the one who asked, from the source that was asked.
+static void pass_reply(usi_side *side, const us_sample *sample) {
+    us_switch *sw = side->route->sw;
+    pthread_rwlock_rdlock(&sw->gate);
+    if (!sw->is_withdrawn && sw->tenure_since > 0 && usi_lease_state(&sw->lease) == USI_TENURE_OFFICE) {
+        bool is_passed = false;
+        us_status status = usi_request_answer(sw, side, sample, &is_passed);
+        if (is_passed) count_passed(sw, status, &sw->n_output);
+    }
+    pthread_rwlock_unlock(&sw->gate);
+}
+
 static void pass_output(usi_side *side, const crossing *c) {
     usi_route *route = side->route;
     const us_sample *sample = &c->sample;
     us_switch *sw = route->sw;
+    if (route->service) {
+        pass_reply(side, sample);
+        return;
+    }
     pthread_rwlock_rdlock(&sw->gate);
     bool is_own = !sw->is_withdrawn && !is_foreign(side, sample->writer);
     if (is_own && route->qos.is_transient_local) latch(side, sample);
     if (is_own && sw->tenure_since > 0 && usi_lease_state(&sw->lease) == USI_TENURE_OFFICE) {
         us_switch_mode mode = sw->authority.mode;
         if (sw->authority.output_source == side->source) {
-            if (!is_suspect(side, sample) && !is_overtaken(route, sample)) {
+            if (!is_suspect(side, sample) && !is_overtaken(route, sample) &&
+                usi_switch_passes_filters(route, sample)) {
                 pass(sw, route->out, c, &sw->n_output);
                 route->last_time = sample->source_time;
             }
@@ -136,6 +154,20 @@ static void pass_output(usi_side *side, const crossing *c) {
     }
     pthread_rwlock_unlock(&sw->gate);
     if (is_own && sw->n_rule > 0) usi_switch_check_rules(sw, route, side->source, sample);
+}
+
+// A command, or a request, to the source in control; with the gate open. The proxy gets a copy in the mode
+// shadow.
+static void pass_to_source(usi_route *route, us_switch_source source, const crossing *c, bool is_copy) {
+    us_switch *sw = route->sw;
+    us_writer *writer = atomic_load(&route->sides[source].writer);
+    _Atomic int64_t *count = is_copy ? &sw->n_copy : &sw->n_command;
+    if (!writer) return;
+    if (route->service) {
+        count_passed(sw, usi_request_pass(sw, route, source, writer, &c->sample, is_copy), count);
+    } else {
+        pass(sw, writer, c, count);
+    }
 }
 
 // A command belongs to the epoch in which it arrived. While it was queued another may have begun. And to the
@@ -156,14 +188,11 @@ static void pass_command(usi_route *route, const crossing *c, uint64_t epoch, us
         usi_handover_ramp(sw, route, sample, false, &limited, bytes, sizeof bytes);
         atomic_fetch_add_explicit(&sw->n_fenced, 1, memory_order_relaxed);
     } else {
-        us_writer *writer = atomic_load(&route->sides[control].writer);
         const us_sample *now = usi_handover_ramp(sw, route, sample, true, &limited, bytes, sizeof bytes);
         crossing written = {.sample = *now};
-        if (writer) pass(sw, writer, now == sample ? c : &written, &sw->n_command);
-        us_writer *copy = sw->authority.mode == US_MODE_SHADOW && usi_lease_permits(sw, US_SWITCH_PROXY)
-                              ? atomic_load(&route->sides[US_SWITCH_PROXY].writer)
-                              : NULL;
-        if (copy) pass(sw, copy, c, &sw->n_copy);
+        pass_to_source(route, control, now == sample ? c : &written, false);
+        if (sw->authority.mode == US_MODE_SHADOW && usi_lease_permits(sw, US_SWITCH_PROXY))
+            pass_to_source(route, US_SWITCH_PROXY, c, true);
     }
     pthread_rwlock_unlock(&sw->gate);
     if (sw->n_rule > 0) usi_switch_check_rules(sw, route, US_SWITCH_NOBODY, sample);
@@ -190,7 +219,9 @@ static void release_queued_sample(us_switch *sw, usi_queued_sample *queued) {
 
 static void enqueue(us_switch *sw, usi_side *side, usi_route *route, const us_sample *sample) {
     const us_bus *from = side ? sw->sources[side->source] : sw->operators;
-    void *held = usi_bus_hold(from, sample);
+    // Requests may be those of a twin, and go on with other numbers.
+    const bool is_held = sample->kind == US_SAMPLE_DATA && !(side ? side->route : route)->service;
+    void *held = is_held ? usi_bus_hold(from, sample) : NULL;
     size_t n_byte = held ? 0 : sample->length;
     usi_queued_sample *queued =
         usi_alloc(&sw->allocator, sizeof *queued + n_byte, _Alignof(usi_queued_sample));
@@ -206,7 +237,7 @@ static void enqueue(us_switch *sw, usi_side *side, usi_route *route, const us_sa
                                   .crossing = {*sample, from, held},
                                   .n_byte = n_byte};
     if (!held) {
-        memcpy(queued->bytes, sample->bytes, sample->length);
+        if (n_byte > 0) memcpy(queued->bytes, sample->bytes, n_byte);
         queued->crossing.sample.bytes = queued->bytes;
     }
     pthread_mutex_lock(&sw->queue_lock);
@@ -296,9 +327,7 @@ void usi_switch_pass_latched(us_switch *sw, us_switch_source source) {
         for (int32_t k = 0; k < depth; k++) {
             int32_t spare = depth - side->n_latched, at = k < spare ? 0 : k - spare;
             const usi_latched *latched = &side->latched[(oldest + at) % depth];
-            crossing c = {.sample = {.bytes = latched->bytes,
-                                     .length = latched->length,
-                                     .source_time = latched->source_time}};
+            crossing c = {.sample = latched->sample};
             pass(sw, route->out, &c, &sw->n_output);
         }
     }
@@ -329,10 +358,12 @@ void usi_switch_stop_source(us_switch *sw, us_switch_source source) {
 // ---- making routes ----
 
 // A name may stand for several topics of different types: robots of others do that.
-static usi_route *find_route(us_switch *sw, const char *topic, const us_message_type *type) {
+static usi_route *find_route(us_switch *sw, const char *topic, const us_message_type *type,
+                             us_dialect dialect) {
     int32_t n = atomic_load(&sw->n_route);
     for (int32_t i = 0; i < n; i++) {
-        if (sw->routes[i].type == type && !strcmp(sw->routes[i].topic, topic)) return &sw->routes[i];
+        usi_route *route = &sw->routes[i];
+        if (route->type == type && route->dialect == dialect && !strcmp(route->topic, topic)) return route;
     }
     return NULL;
 }
@@ -360,20 +391,73 @@ static int32_t find_node(us_switch *sw, const char *full) {
     return known->node;
 }
 
+// A DDS name as a bus wants it.
+static const char *name_for_bus(const char *topic, char out[USI_NAME + 8]) {
+    const bool is_ros = topic[0] == 'r' && topic[1] && strchr("tqr", topic[1]) && topic[2] == '/';
+    snprintf(out, USI_NAME + 8, "%s%s", is_ros ? "" : "dds:", topic);
+    return out;
+}
+
+// The bus of a route's endpoint: requests need one that speaks their dialect, and a twin has no nodes.
+static us_status find_bus(const usi_route *route, us_bus *bus, us_bus **out_bus, us_topic_def *def,
+                          us_error *err) {
+    *out_bus = bus;
+    us_status status = route->service ? usi_bus_of_dialect(bus, route->dialect, out_bus, err) : US_OK;
+    if (*out_bus != bus) def->node = -1;
+    return status;
+}
+
+static us_status add_operators_end(us_switch *sw, usi_route *route, us_error *err) {
+    char name[USI_NAME + 8], text[USI_NAME];
+    us_topic_def def = {.topic = name_for_bus(route->topic, name),
+                        .type = route->type,
+                        .qos = route->qos,
+                        .node = route->node};
+    const usi_endpoint_more more = usi_request_ends(route, route->dialect, "serviceid", text);
+    us_bus *bus = NULL;
+    us_status status = find_bus(route, sw->operators, &bus, &def, err);
+    if (status) return status;
+    if (!route->is_command) return usi_bus_add_writer(bus, &def, &more, &route->out, err);
+    return usi_bus_add_reader(bus, &def, &more, on_command, route, &route->in, err);
+}
+
+// A client that finds a service asks at once, and what it asks is not kept for a source that is found later.
+static void open_requests(us_switch *sw) {
+    const int32_t n = atomic_load(&sw->n_route);
+    for (int32_t i = 0; i < n; i++) {
+        usi_route *route = &sw->routes[i];
+        if (!route->service || !route->is_command || route->in) continue;
+        int32_t n_match = 0;
+        for (int k = 0; k < 2; k++) {
+            us_writer *writer = atomic_load(&route->sides[k].writer);
+            n_match += writer ? us_writer_n_match(writer) : 0;
+        }
+        us_error err = {0};
+        if (n_match > 0 && add_operators_end(sw, route, &err) && !sw->is_full) {
+            sw->is_full = true;
+            usi_switch_log(sw, "topic %s is not passed on: %s", route->topic, err.message);
+        }
+    }
+}
+
 // The endpoint on the operators' side. Discovery does not include a writer's history depth: MIN_DEPTH, so
 // that a burst is not lost; of latched topics the depth by convention, or one sample for each writer.
-static us_status add_route(us_switch *sw, const char *topic, const us_message_type *type, us_qos qos,
-                           bool is_command, int32_t node, us_error *err) {
+static us_status add_route(us_switch *sw, const char *topic, const us_message_type *type, us_dialect dialect,
+                           us_qos qos, bool is_command, int32_t node, us_error *err) {
     int32_t n = atomic_load(&sw->n_route);
     if (n == USI_MAX_ROUTE)
         return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "a switch has room for %d topics",
                             (int)USI_MAX_ROUTE);
     usi_route *route = &sw->routes[n];
-    *route = (usi_route){.sw = sw, .is_command = is_command, .type = type, .qos = qos, .node = node};
+    *route = (usi_route){
+        .sw = sw, .is_command = is_command, .type = type, .dialect = dialect, .qos = qos, .node = node};
     snprintf(route->topic, sizeof route->topic, "%s", topic);
+    route->service = usi_request_service_of(topic);
+    usi_switch_find_filters(sw, route);
     if (qos.is_transient_local) {
+        int32_t max = type->has_key ? USI_MAX_LATCHED_KEYED : USI_MAX_LATCHED;
         if (route->qos.depth < 1) route->qos.depth = 1;
-        if (route->qos.depth > USI_MAX_LATCHED) route->qos.depth = USI_MAX_LATCHED;
+        if (route->qos.depth > max) route->qos.depth = max;
     } else if (route->qos.depth < MIN_DEPTH) {
         route->qos.depth = MIN_DEPTH;
     }
@@ -385,20 +469,15 @@ static us_status add_route(us_switch *sw, const char *topic, const us_message_ty
     bool is_description = type == usi_type_string && end && !strcmp(end, "/robot_description");
     route->is_state =
         !is_command && !route->is_shared && (is_description || usi_estimate_group_of(type) != USI_N_ESTIMATE);
-    route->is_heartbeat = sw->heartbeat[0] ? !strcmp(sw->heartbeat, topic) : !route->is_shared;
+    route->is_heartbeat =
+        sw->heartbeat[0] ? !strcmp(sw->heartbeat, topic) : !route->is_shared && !route->service;
     for (int i = 0; i < 2; i++) {
         route->sides[i].route = route;
         route->sides[i].source = (us_switch_source)i;
     }
 
-    // endpoint
-    us_topic_def def = {.topic = topic, .type = type, .qos = route->qos, .node = node};
-    us_status status;
-    if (is_command) {
-        status = us_bus_add_reader(sw->operators, &def, on_command, route, &route->in, err);
-    } else {
-        status = us_bus_add_writer(sw->operators, &def, &route->out, err);
-    }
+    // Requests are read when a source has met what passes them on: open_requests.
+    us_status status = is_command && route->service ? US_OK : add_operators_end(sw, route, err);
     if (!status) atomic_store(&sw->n_route, n + 1);
     return status;
 }
@@ -407,15 +486,25 @@ static us_status add_route(us_switch *sw, const char *topic, const us_message_ty
 static us_status add_side(us_switch *sw, usi_route *route, us_switch_source source, us_qos qos,
                           us_error *err) {
     usi_side *side = &route->sides[source];
-    us_topic_def def = {
-        .topic = route->topic, .type = route->type, .qos = qos, .node = sw->source_node[source]};
+    char name[USI_NAME + 8], text[USI_NAME];
+    us_topic_def def = {.topic = name_for_bus(route->topic, name),
+                        .type = route->type,
+                        .qos = qos,
+                        .node = sw->source_node[source]};
+    const usi_endpoint_more more = usi_request_ends(route, route->dialect, "clientid", text);
+    us_bus *bus = NULL;
+    us_status status = find_bus(route, sw->sources[source], &bus, &def, err);
+    if (status) return status;
     if (!route->is_command) {
         def.qos.depth = 0;  // keep all: samples are taken as they come
-        return us_bus_add_reader(sw->sources[source], &def, on_output, side, &side->reader, err);
+        // What a source promises is for the operators to ask for.
+        def.qos.deadline = def.qos.lease = 0;
+        def.qos.liveliness = US_LIVE_AUTOMATIC;
+        return usi_bus_add_reader(bus, &def, &more, on_output, side, &side->reader, err);
     }
     if (def.qos.depth < MIN_DEPTH) def.qos.depth = MIN_DEPTH;
     us_writer *writer = NULL;
-    us_status status = us_bus_add_writer(sw->sources[source], &def, &writer, err);
+    status = usi_bus_add_writer(bus, &def, &more, &writer, err);
     if (!status) atomic_store(&side->writer, writer);
     sw->command_added = usi_switch_now();
     return status;
@@ -426,11 +515,11 @@ us_status usi_switch_add_declared(us_switch *sw, const us_switch_topic *topic, u
         return us_error_set(err, US_ERR_ARG, NULL, NULL, "a topic needs a name and a type");
     char dds[USI_NAME];
     snprintf(dds, sizeof dds, "%s%.250s", topic->topic[0] == '/' ? "rt" : "", topic->topic);
-    us_status status =
-        find_route(sw, dds, topic->type)
-            ? US_OK
-            : add_route(sw, dds, topic->type, topic->qos, topic->is_command, find_node(sw, ""), err);
-    usi_route *route = find_route(sw, dds, topic->type);
+    us_status status = find_route(sw, dds, topic->type, US_DIALECT_CYCLONE)
+                           ? US_OK
+                           : add_route(sw, dds, topic->type, US_DIALECT_CYCLONE, topic->qos,
+                                       topic->is_command, find_node(sw, ""), err);
+    usi_route *route = find_route(sw, dds, topic->type, US_DIALECT_CYCLONE);
     for (int i = 0; i < 2 && !status; i++)
         status = add_side(sw, route, (us_switch_source)i, topic->qos, err);
     return status;
@@ -438,7 +527,7 @@ us_status usi_switch_add_declared(us_switch *sw, const us_switch_topic *topic, u
 
 // Writers for the outputs of the source that is not in control, where a mode wants them.
 static void make_copies(us_switch *sw, us_switch_mode mode, us_switch_source control) {
-    if (mode != US_MODE_MIRROR && mode != US_MODE_SHADOW) return;
+    if ((mode != US_MODE_MIRROR && mode != US_MODE_SHADOW) || !sw->is_visible) return;
     us_switch_source source = control == US_SWITCH_PROXY ? US_SWITCH_HARDWARE : US_SWITCH_PROXY;
     bool is_shadow = mode == US_MODE_SHADOW;
     int32_t n = atomic_load(&sw->n_route);
@@ -457,8 +546,9 @@ static void make_copies(us_switch *sw, us_switch_mode mode, us_switch_source con
                  rest);
         us_error err = {0};
         us_writer *writer = NULL;
-        us_topic_def def = {.topic = topic, .type = route->type, .qos = route->qos, .node = sw->own_node};
-        if (us_bus_add_writer(sw->operators, &def, &writer, &err)) {
+        us_topic_def def = {topic, route->type, route->qos, sw->operators_node};
+        const usi_endpoint_more more = usi_request_ends(route, route->dialect, "", NULL);
+        if (usi_bus_add_writer(sw->operators, &def, &more, &writer, &err)) {
             usi_switch_log(sw, "no copies of %s: %s", route->topic, err.message);
         } else {
             atomic_store(&side->copies[is_shadow], writer);
@@ -470,7 +560,7 @@ void usi_switch_release_routes(us_switch *sw) {
     int32_t n = sw->routes ? atomic_load(&sw->n_route) : 0;
     for (int32_t i = 0; i < n; i++) {
         for (int k = 0; k < 2; k++) {
-            for (int m = 0; m < USI_MAX_LATCHED; m++) {
+            for (int m = 0; m < USI_MAX_LATCHED_KEYED; m++) {
                 usi_release(&sw->allocator, sw->routes[i].sides[k].latched[m].bytes,
                             sw->routes[i].sides[k].latched[m].cap, 16);
             }
@@ -481,9 +571,9 @@ void usi_switch_release_routes(us_switch *sw) {
 
 // ---- discovery ----
 
-static int32_t list_source(us_switch *sw, us_switch_source source) {
+int32_t usi_switch_list(us_switch *sw, us_bus *bus) {
     int32_t n = 0;
-    if (us_bus_list(sw->sources[source], sw->list, sw->cap_list, &n)) return 0;
+    if (us_bus_list(bus, sw->list, sw->cap_list, &n)) return 0;
     if (n <= sw->cap_list) return n;
     int32_t cap = n + 64;
     us_endpoint *list = usi_alloc(&sw->allocator, (size_t)cap * sizeof *list, _Alignof(us_endpoint));
@@ -491,7 +581,7 @@ static int32_t list_source(us_switch *sw, us_switch_source source) {
     usi_release(&sw->allocator, sw->list, (size_t)sw->cap_list * sizeof *list, _Alignof(us_endpoint));
     sw->list = list;
     sw->cap_list = cap;
-    if (us_bus_list(sw->sources[source], list, cap, &n)) return 0;
+    if (us_bus_list(bus, list, cap, &n)) return 0;
     return n < cap ? n : cap;
 }
 
@@ -524,13 +614,21 @@ static void note_foreign(us_switch *sw, usi_side *side, const uint8_t id[16]) {
     pthread_rwlock_unlock(&sw->gate);
 }
 
-static void log_unknown(us_switch *sw, const us_endpoint *e) {
-    for (int32_t i = 0; i < sw->n_unknown; i++) {
-        if (!strcmp(sw->unknown[i], e->topic)) return;
+// Whether requests in the dialect of an endpoint can be carried: where its vendor is installed.
+static bool is_spoken(us_switch *sw, us_switch_source source, const us_endpoint *e, us_dialect dialect) {
+    us_error err = {0};
+    us_bus *bus = NULL;
+    if (!usi_bus_of_dialect(sw->operators, dialect, &bus, &err) &&
+        !usi_bus_of_dialect(sw->sources[source], dialect, &bus, &err))
+        return true;
+    for (int32_t i = 0; i < sw->n_unserved; i++) {
+        if (!strcmp(sw->unserved[i], e->topic)) return false;
     }
-    if (sw->n_unknown == (int32_t)(sizeof sw->unknown / sizeof sw->unknown[0])) return;
-    snprintf(sw->unknown[sw->n_unknown++], USI_NAME, "%s", e->topic);
-    usi_switch_log(sw, "topic %s is not passed on: its type %s is not known", e->topic, e->type);
+    if (sw->n_unserved == (int32_t)(sizeof sw->unserved / sizeof sw->unserved[0])) return false;
+    snprintf(sw->unserved[sw->n_unserved++], USI_NAME, "%s", e->topic);
+    usi_switch_log(sw, "%s is not passed on, it is in the dialect of %s: %s", e->topic,
+                   dialect == US_DIALECT_CYCLONE ? "rmw_cyclonedds" : "rmw_fastrtps", err.message);
+    return false;
 }
 
 // Whether an endpoint, one of n in sw->list, may be the robot's. One without a name may, unless its
@@ -565,9 +663,19 @@ static us_qos choose_qos(const us_switch *sw, const us_endpoint *e, const us_mes
     if (qos.is_transient_local) {
         int32_t n_writer = usi_switch_count_writers(sw, n, e->topic);
         qos.depth = usual.is_transient_local ? usual.depth : 1;
+        if (type->has_key) qos.depth = USI_MAX_LATCHED_KEYED;
         if (n_writer > qos.depth) qos.depth = n_writer;
     }
     return qos;
+}
+
+// Whether a topic of a service passes already: in the other dialect a service of ours has no node's name.
+static bool has_service(us_switch *sw, const char *topic) {
+    const int32_t n = atomic_load(&sw->n_route);
+    for (int32_t i = 0; i < n; i++) {
+        if (!strcmp(sw->routes[i].topic, topic)) return true;
+    }
+    return false;
 }
 
 // An endpoint of a source that was discovered, one of n in sw->list. `is_patient`: it waits for its node's
@@ -576,10 +684,16 @@ static void add_endpoint(us_switch *sw, us_switch_source source, const us_endpoi
                          bool is_patient) {
     // endpoints that are no part of the robot
     bool is_common = is_shared(sw, e->topic);
-    if (e->is_own || (!is_common && !usi_switch_is_below_robot(sw, e->topic)) || (is_common && !e->is_writer))
+    bool is_inside = is_common || usi_switch_is_below_robot(sw, e->topic) || usi_switch_is_also(sw, e->topic);
+    if (e->is_own || !is_inside || (is_common && !e->is_writer) || !usi_switch_is_selected(sw, e->topic))
         return;
-    const us_message_type *type = us_message_find(e->type);
-    usi_route *route = find_route(sw, e->topic, type);
+    const bool is_service = usi_request_service_of(e->topic) != 0;
+    const us_dialect dialect = is_service ? usi_request_dialect_of(e) : US_DIALECT_CYCLONE;
+    // A service reads requests and writes replies; others are its clients.
+    if (is_service && (e->is_writer == (e->topic[1] == 'q') || !is_spoken(sw, source, e, dialect))) return;
+    const us_message_type *type = usi_switch_find_type(sw, e);
+    if (!type) return;
+    usi_route *route = find_route(sw, e->topic, type, dialect);
     if (!usi_switch_may_be_robots(sw, n, e)) {
         if (is_common && route) note_foreign(sw, &route->sides[source], e->id);
         return;
@@ -589,24 +703,20 @@ static void add_endpoint(us_switch *sw, us_switch_source source, const us_endpoi
     bool has_side = route && (route->is_command ? atomic_load(&route->sides[source].writer) != NULL
                                                 : route->sides[source].reader != NULL);
     if (has_side || (route && route->is_command == e->is_writer)) return;
-    if (!e->node[0] && is_patient) {
+    if (!e->node[0] && is_patient && !(is_service && has_service(sw, e->topic))) {
         if (sw->nameless_since == 0) sw->nameless_since = usi_switch_now();
         return;
     }
     // a reader of a topic that is also written there: a subscriber to an output
-    if (!e->is_writer && usi_switch_count_writers(sw, n, e->topic) > 0) return;
-    if (!type) {
-        log_unknown(sw, e);
-        return;
-    }
+    if (!e->is_writer && !is_service && usi_switch_count_writers(sw, n, e->topic) > 0) return;
 
     // the route and its side
     us_error err = {0};
     us_status status = US_OK;
     if (!route) {
         us_qos qos = choose_qos(sw, e, type, n);
-        status = add_route(sw, e->topic, type, qos, !e->is_writer, find_node(sw, e->node), &err);
-        route = find_route(sw, e->topic, type);
+        status = add_route(sw, e->topic, type, dialect, qos, !e->is_writer, find_node(sw, e->node), &err);
+        route = find_route(sw, e->topic, type, dialect);
     }
     if (!status && route) status = add_side(sw, route, source, e->qos, &err);
     if (status && !sw->is_full) {
@@ -618,7 +728,7 @@ static void add_endpoint(us_switch *sw, us_switch_source source, const us_endpoi
 static void discover_once(us_switch *sw) {
     bool is_patient = sw->nameless_since == 0 || usi_switch_now() - sw->nameless_since < NAME_PATIENCE;
     for (int source = 0; source < 2; source++) {
-        int32_t n = list_source(sw, (us_switch_source)source);
+        int32_t n = usi_switch_list(sw, sw->sources[source]);
         // outputs first: a topic that is written is no command
         for (int pass_ = 0; pass_ < 2; pass_++) {
             for (int32_t i = 0; i < n; i++) {
@@ -629,6 +739,8 @@ static void discover_once(us_switch *sw) {
         usi_switch_discover_gate(sw, (us_switch_source)source, n);
     }
     if (!is_patient) sw->nameless_since = 0;
+    open_requests(sw);
+    usi_request_follow_askers(sw);
     pthread_rwlock_rdlock(&sw->gate);
     us_switch_mode mode = sw->authority.mode;
     us_switch_source control = sw->authority.control;

@@ -116,12 +116,12 @@ us_status usi_switch_open_shadow(us_switch *sw, const us_shadow_def *def, us_err
         return us_error_set(err, US_ERR_MEMORY, NULL, NULL,
                             "no memory for a comparison of hardware and proxy");
     usi_shadow_init(sw->shadow, def, usi_switch_now());
-    us_topic_def topic = {.topic = "/understudy/shadow", .type = usi_type_string, .node = sw->own_node};
-    topic.qos = (us_qos){.is_reliable = true, .depth = 10};
-    us_status status = us_bus_add_writer(sw->operators, &topic, &sw->shadow_writer, err);
-    topic.topic = "/understudy/shadow/event";
-    topic.qos = (us_qos){.is_reliable = true, .is_transient_local = true, .depth = 1};
-    return status ? status : us_bus_add_writer(sw->operators, &topic, &sw->shadow_event_writer, err);
+    const us_qos reliable = {.is_reliable = true, .depth = 10},
+                 latched = {.is_reliable = true, .is_transient_local = true, .depth = 1};
+    us_status status = usi_switch_add_report(sw, "/understudy/shadow", reliable, sw->shadow_report, err);
+    if (!status)
+        status = usi_switch_add_report(sw, "/understudy/shadow/event", latched, sw->shadow_event, err);
+    return status;
 }
 
 void usi_switch_close_shadow(us_switch *sw) {
@@ -129,14 +129,16 @@ void usi_switch_close_shadow(us_switch *sw) {
     usi_release(&sw->allocator, sw->shadow_line, LINE_SIZE, 16);
 }
 
-static void write_line(us_switch *sw, us_writer *writer, size_t n) {
+static void write_line(us_switch *sw, us_writer *const writers[2], size_t n) {
     if (n == 0 || n >= LINE_SIZE / 2) return;
     us_msg_string message = {.data = sw->shadow_line};
     uint8_t *bytes = (uint8_t *)sw->shadow_line + LINE_SIZE / 2;
     size_t length = 0;
-    if (us_message_encode(usi_type_string, &message, bytes, LINE_SIZE / 2, &length) ||
-        us_writer_write(writer, bytes, length, 0))
+    if (us_message_encode(usi_type_string, &message, bytes, LINE_SIZE / 2, &length)) {
         atomic_fetch_add(&sw->n_unsent, 1);
+        return;
+    }
+    usi_switch_write_report(sw, writers, bytes, length);
 }
 
 bool usi_switch_resync_comparison(us_switch *sw, char *why, size_t cap) {
@@ -220,7 +222,7 @@ void usi_switch_step_shadow(us_switch *sw) {
     char text[480], why[160];
     size_t n = 0;
     if (step_shadow(sw, now, wall, text, sizeof text, &n)) {
-        write_line(sw, sw->shadow_event_writer, n);
+        write_line(sw, sw->shadow_event, n);
         usi_switch_log(sw, "%s", text);
     }
     if (sw->shadow->state != US_SHADOW_OFF && now - sw->shadow_published >= publish_every) {
@@ -228,7 +230,7 @@ void usi_switch_step_shadow(us_switch *sw) {
         pthread_mutex_lock(&sw->estimate_lock);
         n = usi_shadow_encode(sw->shadow, sw->robot, now, wall, sw->shadow_line, LINE_SIZE / 2);
         pthread_mutex_unlock(&sw->estimate_lock);
-        write_line(sw, sw->shadow_writer, n);
+        write_line(sw, sw->shadow_report, n);
     }
     if (is_resync_due(sw, now)) {
         sw->resynced = now;

@@ -24,6 +24,8 @@
 
 #include "base/memory.h"
 #include "base/monotonic_cond.h"
+#include "bus/bus.h"
+#include "switch/motor_relay.h"
 #include "switch/shadow.h"
 #include "wire/cdr.h"
 #include "wire/messages.h"
@@ -83,17 +85,33 @@ static void make_plain(char *text) {
     }
 }
 
+us_status usi_switch_add_report(us_switch *sw, const char *topic, us_qos qos, us_writer *out_writers[2],
+                                us_error *err) {
+    us_topic_def def = {topic, usi_type_string, qos, sw->source_node[US_SWITCH_PROXY]};
+    us_status status = us_bus_add_writer(sw->sources[US_SWITCH_PROXY], &def, &out_writers[0], err);
+    def.node = sw->operators_node;
+    if (!status && sw->is_visible) status = us_bus_add_writer(sw->operators, &def, &out_writers[1], err);
+    return status;
+}
+
+void usi_switch_write_report(us_switch *sw, us_writer *const writers[2], const uint8_t *bytes,
+                             size_t length) {
+    for (int i = 0; i < 2; i++) {
+        if (writers[i] && us_writer_write(writers[i], bytes, length, 0)) atomic_fetch_add(&sw->n_unsent, 1);
+    }
+}
+
 static void publish_line(us_switch *sw, us_writer *writer, const us_switch_state *s, const char *mode,
                          const char *control) {
     char line[1024];
     snprintf(line, sizeof line,
              "{\"robot\":\"%s\",\"mode\":\"%s\",\"control\":\"%s\",\"epoch\":%llu,\"since\":%.3f,\"reason\":"
              "\"%s\",\"hardware\":%s,\"proxy\":%s,"
-             "\"terms\":[%llu,%llu],\"answers\":%lld,\"refused\":\"%s\"}",
+             "\"terms\":[%llu,%llu],\"answers\":%lld,\"refused\":\"%s\",\"secret\":%s}",
              sw->robot, mode, control, (unsigned long long)s->epoch, 1e-9 * (double)s->since, s->reason,
              s->is_alive[0] ? "true" : "false", s->is_alive[1] ? "true" : "false",
              (unsigned long long)s->term[0], (unsigned long long)s->term[1], (long long)s->n_answer,
-             s->refused);
+             s->refused, sw->is_secret ? "true" : "false");
     us_msg_string message = {.data = line};
     uint8_t bytes[1100];
     size_t length = 0;
@@ -101,8 +119,8 @@ static void publish_line(us_switch *sw, us_writer *writer, const us_switch_state
     if (us_writer_write(writer, bytes, length, 0)) atomic_fetch_add(&sw->n_unsent, 1);
 }
 
-// The authority in all three domains. With is_secret the operators learn only that there is a switch, and
-// whether any source is alive.
+// The authority in the domains of the sources, and in the operators' where that is visible. With is_secret
+// the operators learn only that there is a switch, and whether any source is alive.
 static void publish_authority(us_switch *sw) {
     us_switch_state s = us_switch_get_state(sw);
     if (s.is_withdrawn || s.is_waiting) return;
@@ -111,6 +129,7 @@ static void publish_authority(us_switch *sw) {
     for (int i = 0; i < 2; i++)
         publish_line(sw, sw->source_authority[i], &s, us_switch_mode_name(s.mode),
                      us_switch_source_name(s.control));
+    if (!sw->is_visible) return;
     if (!sw->is_secret) {
         publish_line(sw, sw->authority_writer, &s, us_switch_mode_name(s.mode),
                      us_switch_source_name(s.control));
@@ -232,6 +251,8 @@ us_switch_state us_switch_get_state(us_switch *sw) {
     return s;
 }
 
+int32_t us_switch_motor_port(const us_switch *sw) { return sw ? usi_motor_relay_port(sw->motors) : 0; }
+
 // The log before the topic: what is published is logged already.
 static void log_and_publish(us_switch *sw) {
     usi_event_log_drain(sw, log_patience);
@@ -311,6 +332,7 @@ static uint64_t apply_change(us_switch *sw, const usi_verdict *verdict, uint64_t
     usi_lease_update(sw);
     uint64_t epoch = a->epoch;
     pthread_rwlock_unlock(&sw->gate);
+    usi_motor_relay_wake(sw->motors);
     return epoch;
 }
 
@@ -688,37 +710,42 @@ static void init_locks(us_switch *sw) {
     pthread_cond_init(&sw->queue_wake, NULL);
 }
 
+// The topics of the authority in one domain.
+static us_status join_authority(us_switch *sw, us_bus *bus, int32_t node, us_writer **out_writer,
+                                us_error *err) {
+    us_topic_def topic = {"/understudy/authority",
+                          usi_type_string,
+                          {.is_reliable = true, .is_transient_local = true, .depth = 1},
+                          node};
+    us_reader *reader = NULL;
+    us_status status = us_bus_add_writer(bus, &topic, out_writer, err);
+    // Volatile: authority that was published before this switch started is old.
+    topic.qos = (us_qos){.is_reliable = true, .depth = 10};
+    if (!status) status = us_bus_add_reader(bus, &topic, on_authority, sw, &reader, err);
+    topic.topic = "/understudy/authority/request";
+    return status ? status : us_bus_add_reader(bus, &topic, on_request, sw, &reader, err);
+}
+
 static us_status join(us_switch *sw, const us_switch_def *def, us_error *err) {
     char name[80];
     snprintf(name, sizeof name, "switch_%s", sw->robot);
     us_status status = us_bus_open(&def->operators, &sw->operators, err);
     if (!status) status = us_bus_open(&def->hardware, &sw->sources[US_SWITCH_HARDWARE], err);
     if (!status) status = us_bus_open(&def->proxy, &sw->sources[US_SWITCH_PROXY], err);
-    if (!status) status = us_bus_add_node(sw->operators, "/understudy", name, &sw->own_node, err);
+    if (!status) sw->identity = us_hash_bytes(5, sw->operators->id, sizeof sw->operators->id);
     for (int i = 0; i < 2 && !status; i++)
         status = us_bus_add_node(sw->sources[i], "/understudy", name, &sw->source_node[i], err);
+    if (!status && sw->is_visible)
+        status = us_bus_add_node(sw->operators, "/understudy", name, &sw->operators_node, err);
     // before all that commands: a gate meets the switch first
     if (!status) status = usi_lease_join(sw, def->is_standby, def->is_keeping, err);
     if (!status) status = usi_switch_open_shadow(sw, &def->shadow, err);
-    us_topic_def topic = {.topic = "/understudy/authority", .type = usi_type_string, .node = sw->own_node};
-    topic.qos = (us_qos){.is_reliable = true, .is_transient_local = true, .depth = 1};
-    us_reader *reader = NULL;
-    if (!status) status = us_bus_add_writer(sw->operators, &topic, &sw->authority_writer, err);
-    // Volatile: authority that was published before this switch started is old.
-    topic.qos = (us_qos){.is_reliable = true, .depth = 10};
-    if (!status) status = us_bus_add_reader(sw->operators, &topic, on_authority, sw, &reader, err);
-    topic.topic = "/understudy/authority/request";
-    if (!status) status = us_bus_add_reader(sw->operators, &topic, on_request, sw, &reader, err);
     if (!status) status = usi_handover_join(sw, err);
-    // Tools of a source, for example the proxy's page, subscribe and ask in its domain.
-    for (int i = 0; i < 2; i++) {
-        topic.node = sw->source_node[i];
-        if (!status) status = us_bus_add_reader(sw->sources[i], &topic, on_request, sw, &reader, err);
-        us_topic_def published = {
-            .topic = "/understudy/authority", .type = usi_type_string, .node = sw->source_node[i]};
-        published.qos = (us_qos){.is_reliable = true, .is_transient_local = true, .depth = 1};
-        if (!status) status = us_bus_add_writer(sw->sources[i], &published, &sw->source_authority[i], err);
-    }
+    // Who looks after a source, for example by the proxy's page, subscribes and asks in its domain.
+    for (int i = 0; i < 2 && !status; i++)
+        status = join_authority(sw, sw->sources[i], sw->source_node[i], &sw->source_authority[i], err);
+    if (!status && sw->is_visible)
+        status = join_authority(sw, sw->operators, sw->operators_node, &sw->authority_writer, err);
     for (int32_t i = 0; i < def->n_topic && !status; i++)
         status = usi_switch_add_declared(sw, &def->topics[i], err);
     return status;
@@ -729,6 +756,7 @@ static void copy_def(us_switch *sw, const us_switch_def *def) {
     sw->allocator = def->allocator;
     sw->on_change = def->on_change;
     sw->on_event = def->on_event;
+    sw->is_visible = def->is_visible;
     sw->is_secret = def->is_secret;
     sw->context = def->context;
     snprintf(sw->robot, sizeof sw->robot, "%s", def->robot);
@@ -771,7 +799,9 @@ us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_er
     if (!sw) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a switch");
     memset(sw, 0, sizeof *sw);
     copy_def(sw, def);
-    if ((status = usi_switch_read_rules(sw, def->rules, def->n_rule, err))) {
+    status = usi_switch_read_rules(sw, def->rules, def->n_rule, err);
+    if (!status) status = usi_switch_read_selections(sw, def->selections, def->n_selection, err);
+    if (status) {
         usi_release(&def->allocator, sw, sizeof *sw, _Alignof(us_switch));
         return status;
     }
@@ -785,6 +815,7 @@ us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_er
     us_status log_status = usi_event_log_open(sw, err);
     if (!status) status = log_status;
     if (!status) status = open_routes(sw, def, err);
+    if (!status && def->motors.is_on) status = usi_motor_relay_open(sw, &def->motors, &sw->motors, err);
     if (!status) status = start_threads(sw, err);
     if (status) {
         us_switch_close(sw);
@@ -806,6 +837,7 @@ void us_switch_close(us_switch *sw) {
         pthread_join(sw->thread, NULL);
         usi_match_end(sw);
     }
+    usi_motor_relay_close(sw->motors);
     pthread_mutex_lock(&sw->queue_lock);
     sw->is_queue_closed = true;
     pthread_cond_signal(&sw->queue_wake);
@@ -821,6 +853,7 @@ void us_switch_close(us_switch *sw) {
     us_bus_close(sw->sources[0]);
     us_bus_close(sw->sources[1]);
     usi_switch_release_routes(sw);
+    usi_switch_release_types(sw);
     usi_switch_close_shadow(sw);
     usi_event_log_close(sw);
     usi_handover_close(sw);

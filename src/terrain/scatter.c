@@ -150,20 +150,52 @@ static candidate draw(const scatter_grid *k, uint64_t own, int64_t i, int64_t j,
     return out;
 }
 
-static bool is_covered(const scatter_grid *k, int64_t i, int64_t j, int32_t self, const candidate *me) {
-    for (int64_t b = j - 1; b <= j + 1; b++) {
-        for (int64_t a = i - 1; a <= i + 1; a++) {
-            uint64_t own = usi_cell_key(k->key, a, b);
-            int32_t n = usi_cell_count(own, k->mean);
-            for (int32_t c = 0; c < n; c++) {
-                if (a == i && b == j && c == self) continue;
-                candidate other = draw(k, own, a, b, c);
-                double distance =
-                    k->def->kind == US_SCATTER_ROCKS ? 0.5 * (me->size + other.size) : k->def->distance;
-                double dx = other.x - me->x, dy = other.y - me->y;
-                if (other.rank >= me->rank && dx * dx + dy * dy < distance * distance) return true;
-            }
-        }
+// The candidates of a cell and of the eight around it, drawn once: each of them meets all others.
+typedef struct around {
+    us_allocator allocator;
+    candidate *c;
+    int32_t room, n, own, n_own;  // `own`: where those of the cell itself begin, and how many they are
+} around;
+
+static bool make_room(around *x, int32_t n) {
+    if (n <= x->room) return true;
+    const int32_t room = n + n / 2;
+    candidate *c = usi_alloc(&x->allocator, (size_t)room * sizeof *c, _Alignof(candidate));
+    if (!c) return false;
+    usi_release(&x->allocator, x->c, (size_t)x->room * sizeof *c, _Alignof(candidate));
+    x->c = c;
+    x->room = room;
+    return true;
+}
+
+static bool draw_around(const scatter_grid *k, int64_t i, int64_t j, around *x) {
+    int32_t count[9], n = 0;
+    for (int q = 0; q < 9; q++) {
+        count[q] = usi_cell_count(usi_cell_key(k->key, i + q % 3 - 1, j + q / 3 - 1), k->mean);
+        n += count[q];
+    }
+    if (!make_room(x, n)) return false;
+    x->n = 0;
+    for (int q = 0; q < 9; q++) {
+        const int64_t a = i + q % 3 - 1, b = j + q / 3 - 1;
+        const uint64_t own = usi_cell_key(k->key, a, b);
+        if (q == 4) x->own = x->n;
+        for (int32_t c = 0; c < count[q]; c++)
+            x->c[x->n++] = draw(k, own, a, b, c);
+    }
+    x->n_own = count[4];
+    return true;
+}
+
+static bool is_covered(const scatter_grid *k, const around *x, int32_t self) {
+    const candidate *me = &x->c[self];
+    const bool is_rocks = k->def->kind == US_SCATTER_ROCKS;
+    for (int32_t c = 0; c < x->n; c++) {
+        const candidate *other = &x->c[c];
+        if (other->rank < me->rank || c == self) continue;
+        const double distance = is_rocks ? 0.5 * (me->size + other->size) : k->def->distance,
+                     dx = other->x - me->x, dy = other->y - me->y;
+        if (dx * dx + dy * dy < distance * distance) return true;
     }
     return false;
 }
@@ -185,6 +217,29 @@ static us_scatter_instance finish(const scatter_grid *k, uint64_t own, int32_t c
     return t;
 }
 
+typedef us_status visitor(void *context, const us_scatter_instance *instance, us_error *err);
+
+static us_status visit_cell(const scatter_grid *k, int64_t i, int64_t j, around *x, visitor *visit,
+                            void *context, us_error *err) {
+    const us_scatter_def *def = k->def;
+    const uint64_t own = usi_cell_key(k->key, i, j);
+    us_status status = US_OK;
+    if (!draw_around(k, i, j, x))
+        return us_error_set(err, US_ERR_MEMORY, NULL,
+                            "give a lower density, or sizes that are less far apart",
+                            "no memory for %.3g instances within reach of one another", k->mean);
+    for (int32_t c = 0; c < x->n_own && !status; c++) {
+        const candidate *me = &x->c[x->own + c];
+        if (!(me->x >= def->x0 && me->x < def->x1 && me->y >= def->y0 && me->y < def->y1) ||
+            is_covered(k, x, x->own + c))
+            continue;
+        if (def->is_allowed && !def->is_allowed(def->context, me->x, me->y)) continue;
+        const us_scatter_instance instance = finish(k, own, c, me);
+        status = visit(context, &instance, err);
+    }
+    return status;
+}
+
 us_status us_scatter_visit(const us_scatter_def *def,
                            us_status (*visit)(void *context, const us_scatter_instance *instance,
                                               us_error *err),
@@ -199,24 +254,14 @@ us_status us_scatter_visit(const us_scatter_def *def,
     if (k.mean > (double)MAX_PER_CELL)
         return us_error_set(err, US_ERR_LIMIT, NULL, "give a lower density, or sizes that are less far apart",
                             "%.3g instances within reach of one another", k.mean);
+    around x = {.allocator = us_allocator_default()};
     int64_t i1 = (int64_t)floor(def->x1 / k.cell), j1 = (int64_t)floor(def->y1 / k.cell);
-    for (int64_t j = (int64_t)floor(def->y0 / k.cell); j <= j1; j++) {
-        for (int64_t i = (int64_t)floor(def->x0 / k.cell); i <= i1; i++) {
-            uint64_t own = usi_cell_key(k.key, i, j);
-            int32_t n = usi_cell_count(own, k.mean);
-            for (int32_t c = 0; c < n; c++) {
-                candidate me = draw(&k, own, i, j, c);
-                if (!(me.x >= def->x0 && me.x < def->x1 && me.y >= def->y0 && me.y < def->y1) ||
-                    is_covered(&k, i, j, c, &me))
-                    continue;
-                if (def->is_allowed && !def->is_allowed(def->context, me.x, me.y)) continue;
-                us_scatter_instance instance = finish(&k, own, c, &me);
-                status = visit(context, &instance, err);
-                if (status != US_OK) return status;
-            }
-        }
+    for (int64_t j = (int64_t)floor(def->y0 / k.cell); j <= j1 && !status; j++) {
+        for (int64_t i = (int64_t)floor(def->x0 / k.cell); i <= i1 && !status; i++)
+            status = visit_cell(&k, i, j, &x, visit, context, err);
     }
-    return US_OK;
+    usi_release(&x.allocator, x.c, (size_t)x.room * sizeof *x.c, _Alignof(candidate));
+    return status;
 }
 
 // Corners spread over an ellipsoid by the golden angle, each moved in or out a little; flat on the ground.

@@ -9,27 +9,21 @@
 // client's own queue has no room for. The server is woken when the ring was empty: while it is at work it
 // looks again before it rests, so a burst costs one wake. Nothing is encoded for channels that nobody has
 // subscribed to.
-#include "view/view__foxglove.h"
+#include "view/view__foxglove_session.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "proxy/tap.h"
-#include "view/view__bytes.h"
-#include "wire/foxglove.h"
-#include "world/hooks.h"
 
 enum {
-    RING = 1 << 24,   // bytes; pages that were never used cost nothing
-    QUEUE = 1 << 22,  // bytes that may wait for a client: some seconds of a robot without cameras
+    RING = 1 << 24,  // bytes; pages that were never used cost nothing
     ADVERTISEMENT = 1 << 24,
-    N_CLIENT_CHANNEL = 64,  // that one client may advertise
-    N_ERROR = 20,           // mistakes that a client may make
-    SLOT = 16,              // records begin at multiples of it
-    CLOCK_MS = 10,          // the time is sent no more often
-    REPORT_MS = 1000,       // nor losses
+    N_ERROR = 20,      // mistakes that a client may make
+    SLOT = 16,         // records begin at multiples of it
+    CLOCK_MS = 10,     // the time is sent no more often
+    REPORT_MS = 1000,  // nor losses
 };
 
 // A record of the ring; its bytes follow. `channel` -1: nothing more before the ring's end.
@@ -40,48 +34,8 @@ typedef struct record {
 } record;
 _Static_assert(sizeof(record) == SLOT, "a record fits wherever one may begin");
 
-// A channel of a client that a robot listens to.
-typedef struct client_channel {
-    uint32_t id;
-    int32_t channel;  // of the proxy; -1: the entry is free
-} client_channel;
-
-typedef struct session {
-    usi_foxglove *foxglove;
-    usi_web_client *client;
-    struct session *next;
-    int64_t *subscription;  // per channel of the proxy: the client's number for it; -1: none
-    client_channel says[N_CLIENT_CHANNEL];
-    int32_t n_error;
-    int64_t n_lost;        // samples, not reported yet
-    uint64_t n_ring_lost;  // as it was when last sent
-    int64_t n_busy;        // commands that found no room, not reported yet
-    int64_t reported;      // ms, monotonic: when losses were last sent
-    int64_t clocked;       // ms, monotonic: when the time was last sent
-    int64_t time;          // ns, simulated: what was sent; -1: nothing
-} session;
-
-struct usi_foxglove {
-    us_world *world;
-    us_allocator allocator;
-    us_proxy *proxy;
-    usi_web *web;       // the stepping thread's; NULL: no samples come
-    int32_t n_channel;  // of the proxy
-    int32_t clock;      // the channel of /clock; -1: none
-    unsigned char *ring;
-    _Atomic uint64_t head, tail;  // bytes ever written, ever read
-    _Atomic uint64_t n_lost;      // samples that found the ring full
-
-    // The server's thread alone.
-    session *sessions;
-    int32_t n_session;
-    int32_t *n_subscriber;  // per channel
-    int64_t time;           // ns, simulated: of the newest sample; -1: none yet
-    usi_bytes info[2];      // serverInfo, for those who may only look and for those who may control
-    usi_bytes channels;     // advertise
-    usi_bytes text, frame;
-    usi_foxglove_message message;
-};
+typedef usi_foxglove_session session;
+typedef usi_client_channel client_channel;
 
 // ---------------------------------------------------------------- the ring
 
@@ -112,27 +66,35 @@ static void on_sample(void *context, int32_t channel, int64_t time, const void *
 
 // ---------------------------------------------------------------- reports
 
-static bool send_text(session *s, const usi_bytes *text) {
+bool usi_foxglove_send_text(session *s, const usi_bytes *text) {
     return !text->status && usi_web_send(s->client, false, text->at, text->length);
+}
+
+void usi_foxglove_begin_text(usi_bytes *text, usi_json *json, const char *op) {
+    text->length = 0;
+    text->status = US_OK;
+    usi_json_init(json, text);
+    usi_json_begin(json, NULL, '{');
+    usi_json_text(json, "op", op);
+}
+
+void usi_foxglove_end_text(usi_json *json) {
+    usi_json_end(json, '}');
+    usi_json_fini(json);
 }
 
 // `level` 0 info, 1 warning, 2 error.
 static void report(session *s, int32_t level, const char *message) {
     usi_bytes *text = &s->foxglove->text;
     usi_json json;
-    text->length = 0;
-    text->status = US_OK;
-    usi_json_init(&json, text);
-    usi_json_begin(&json, NULL, '{');
-    usi_json_text(&json, "op", "status");
+    usi_foxglove_begin_text(text, &json, "status");
     usi_json_integer(&json, "level", level);
     usi_json_text(&json, "message", message);
-    usi_json_end(&json, '}');
-    usi_json_fini(&json);
-    (void)send_text(s, text);
+    usi_foxglove_end_text(&json);
+    (void)usi_foxglove_send_text(s, text);
 }
 
-static void report_error(session *s, const char *message) {
+void usi_foxglove_report_error(session *s, const char *message) {
     report(s, 2, message);
     if (++s->n_error <= N_ERROR) return;
     char line[160];
@@ -145,7 +107,7 @@ static void report_error(session *s, const char *message) {
 static void report_losses(session *s, int64_t now) {
     const uint64_t n_ring = atomic_load(&s->foxglove->n_lost);
     if ((s->n_lost == 0 && s->n_busy == 0 && n_ring == s->n_ring_lost) || now - s->reported < REPORT_MS ||
-        usi_web_backlog(s->client) > QUEUE / 2)
+        usi_web_backlog(s->client) > USI_FOXGLOVE_QUEUE / 2)
         return;
     char text[200];
     s->reported = now;
@@ -217,16 +179,36 @@ void usi_foxglove_wake(usi_foxglove *f) {
             }
         }
         report_losses(s, now);
+        usi_foxglove_tell(s);
     }
     if (atomic_load(&f->head) != tail) usi_web_wake(f->web);
 }
 
 // ---------------------------------------------------------------- what a client wants
 
+// Channels of the proxy, then those of the scene.
+static usi_channel_info channel_info(const usi_foxglove *f, int64_t i) {
+    if (i < f->n_proxy) return usi_proxy_get_channel(f->proxy, (int32_t)i);
+    if (i >= f->n_channel) return (usi_channel_info){.robot = -1};
+    const usi_scenery_content content = (usi_scenery_content)(i - f->n_proxy);
+    return (usi_channel_info){.topic = usi_scenery_topic(content),
+                              .type = usi_scenery_type(content, true),
+                              .is_out = true,
+                              .robot = -1};
+}
+
 // One more or one fewer listens to a channel.
 static void count_subscriber(usi_foxglove *f, int32_t channel, int32_t change) {
     int32_t *n = &f->n_subscriber[channel];
     *n += change;
+    if (channel >= f->n_proxy) {
+        const int32_t content = channel - f->n_proxy;
+        // Who comes gets all that there is; those who have it get it again.
+        if (change > 0) atomic_fetch_add(&f->n_arrival[content], 1);
+        atomic_store(&f->n_viewer[content], *n);
+        atomic_fetch_add(&f->n_scene, change);
+        return;
+    }
     usi_proxy_want_channel(f->proxy, channel, *n > 0 || (channel == f->clock && f->n_session > 0));
 }
 
@@ -236,12 +218,10 @@ static void subscribe(session *s, const usi_foxglove_message *m) {
     bool is_latched = false;
     for (int32_t k = 0; k < m->n; k++) {
         const usi_foxglove_entry *e = &m->list[k];
-        const usi_channel_info info = e->channel < (uint32_t)f->n_channel
-                                          ? usi_proxy_get_channel(f->proxy, (int32_t)e->channel)
-                                          : (usi_channel_info){0};
+        const usi_channel_info info = channel_info(f, e->channel);
         if (!info.is_out) {
             snprintf(text, sizeof text, "there is no channel %u", e->channel);
-            report_error(s, text);
+            usi_foxglove_report_error(s, text);
             continue;
         }
         bool is_taken = s->subscription[e->channel] >= 0;
@@ -251,7 +231,7 @@ static void subscribe(session *s, const usi_foxglove_message *m) {
             snprintf(text, sizeof text,
                      "channel %u is subscribed to already, or another one under the number %u", e->channel,
                      e->id);
-            report_error(s, text);
+            usi_foxglove_report_error(s, text);
             continue;
         }
         s->subscription[e->channel] = e->id;
@@ -270,7 +250,7 @@ static void unsubscribe(session *s, const usi_foxglove_message *m) {
         while (i < f->n_channel && s->subscription[i] != (int64_t)m->list[k].id)
             i++;
         if (i == f->n_channel) {
-            report_error(s, "there is no such subscription");
+            usi_foxglove_report_error(s, "there is no such subscription");
             continue;
         }
         s->subscription[i] = -1;
@@ -290,7 +270,7 @@ static bool is_type(const us_message_type *type, const char *schema) {
 static int32_t find_listener(const usi_foxglove *f, const usi_foxglove_channel *wanted, char *why,
                              size_t cap) {
     const char *other = NULL;
-    for (int32_t i = 0; i < f->n_channel; i++) {
+    for (int32_t i = 0; i < f->n_proxy; i++) {
         const usi_channel_info info = usi_proxy_get_channel(f->proxy, i);
         if (info.is_out || info.is_request || strcmp(info.topic, wanted->topic) != 0) continue;
         if (is_type(info.type, wanted->schema)) return i;
@@ -305,7 +285,7 @@ static int32_t find_listener(const usi_foxglove *f, const usi_foxglove_channel *
 }
 
 static client_channel *find_said(session *s, uint32_t id) {
-    for (int32_t k = 0; k < N_CLIENT_CHANNEL; k++) {
+    for (int32_t k = 0; k < USI_FOXGLOVE_CLIENT_CHANNELS; k++) {
         if (s->says[k].channel >= 0 && s->says[k].id == id) return &s->says[k];
     }
     return NULL;
@@ -315,7 +295,7 @@ static void advertise(session *s, const usi_foxglove_message *m) {
     char text[600];
     if (usi_web_get_role(s->client) < USI_ROLE_DRIVE) {
         usi_role_refusal(s->client, USI_ROLE_DRIVE, text, sizeof text);
-        report_error(s, text);
+        usi_foxglove_report_error(s, text);
         return;
     }
     for (int32_t k = 0; k < m->n; k++) {
@@ -329,15 +309,15 @@ static void advertise(session *s, const usi_foxglove_message *m) {
             channel = find_listener(s->foxglove, c, text, sizeof text);
         }
         client_channel *free = NULL;
-        for (int32_t i = 0; channel >= 0 && i < N_CLIENT_CHANNEL && !free; i++) {
+        for (int32_t i = 0; channel >= 0 && i < USI_FOXGLOVE_CLIENT_CHANNELS && !free; i++) {
             if (s->says[i].channel < 0) free = &s->says[i];
         }
         if (channel >= 0 && !free)
-            snprintf(text, sizeof text, "a client can advertise %d channels", N_CLIENT_CHANNEL);
+            snprintf(text, sizeof text, "a client can advertise %d channels", USI_FOXGLOVE_CLIENT_CHANNELS);
         if (free) {
             *free = (client_channel){c->id, channel};
         } else {
-            report_error(s, text);
+            usi_foxglove_report_error(s, text);
         }
     }
 }
@@ -352,7 +332,7 @@ static void unadvertise(session *s, const usi_foxglove_message *m) {
 static void command(session *s, const usi_foxglove_message *m) {
     const client_channel *c = find_said(s, m->id);
     if (!c) {
-        report_error(s, "a message on a channel that was not advertised, or was refused");
+        usi_foxglove_report_error(s, "a message on a channel that was not advertised, or was refused");
         return;
     }
     const usi_foxglove *f = s->foxglove;
@@ -365,7 +345,7 @@ static void command(session *s, const usi_foxglove_message *m) {
         char text[400];
         snprintf(text, sizeof text, "a message for %.255s was refused: %s", info.topic,
                  us_status_text(status));
-        report_error(s, text);
+        usi_foxglove_report_error(s, text);
     }
 }
 
@@ -388,10 +368,11 @@ static us_status on_open(void *context, usi_web_client *client, void **out_sessi
                    .time = -1};
     for (int32_t i = 0; i < f->n_channel; i++)
         s->subscription[i] = -1;
-    for (int32_t k = 0; k < N_CLIENT_CHANNEL; k++)
+    for (int32_t k = 0; k < USI_FOXGLOVE_CLIENT_CHANNELS; k++)
         s->says[k].channel = -1;
-    (void)send_text(s, &f->info[usi_web_get_role(client) >= USI_ROLE_DRIVE]);
-    (void)send_text(s, &f->channels);
+    (void)usi_foxglove_send_text(s, &f->info[usi_web_get_role(client) >= USI_ROLE_DRIVE]);
+    (void)usi_foxglove_send_text(s, &f->channels);
+    if (usi_web_get_role(client) >= USI_ROLE_WORLD) (void)usi_foxglove_send_text(s, &f->services);
     s->next = f->sessions;
     f->sessions = s;
     f->n_session++;
@@ -407,7 +388,7 @@ static void on_message(void *context, void *of, bool is_binary, const void *byte
     us_error err = {0};
     char text[160];
     if (usi_foxglove_parse(is_binary, bytes, length, m, &err)) {
-        report_error(s, err.message);
+        usi_foxglove_report_error(s, err.message);
         return;
     }
     switch (m->op) {
@@ -426,11 +407,27 @@ static void on_message(void *context, void *of, bool is_binary, const void *byte
     case USI_FOXGLOVE_DATA:
         command(s, m);
         break;
+    case USI_FOXGLOVE_GET:
+        usi_foxglove_get_parameters(s, m);
+        break;
+    case USI_FOXGLOVE_SET:
+        usi_foxglove_set_parameters(s, m);
+        break;
+    case USI_FOXGLOVE_WATCH:
+    case USI_FOXGLOVE_UNWATCH:
+        usi_foxglove_watch_parameters(s, m);
+        break;
+    case USI_FOXGLOVE_FETCH:
+        usi_foxglove_fetch(s, m);
+        break;
+    case USI_FOXGLOVE_CALL:
+        usi_foxglove_call(s, m);
+        break;
     case USI_FOXGLOVE_OTHER:
         // Clients say who they are without being asked.
         if (strcmp(m->name, "clientInfo") == 0) break;
         snprintf(text, sizeof text, "\"%s\" is nothing that this server said it could do", m->name);
-        report_error(s, text);
+        usi_foxglove_report_error(s, text);
         break;
     }
 }
@@ -438,6 +435,8 @@ static void on_message(void *context, void *of, bool is_binary, const void *byte
 static void on_close(void *context, void *of) {
     usi_foxglove *f = context;
     session *s = of;
+    // Answers that are still on their way find nobody.
+    us_world_forget(f->world, s);
     for (session **at = &f->sessions; *at; at = &(*at)->next) {
         if (*at != s) continue;
         *at = s->next;
@@ -464,7 +463,7 @@ int32_t usi_foxglove_protocols(usi_foxglove *f, usi_web_protocol out[USI_FOXGLOV
         out[k] = (usi_web_protocol){.name = names[k],
                                     .label = "foxglove",
                                     .max_message = USI_FOXGLOVE_MESSAGE,
-                                    .max_queue = QUEUE,
+                                    .max_queue = USI_FOXGLOVE_QUEUE,
                                     .context = f,
                                     .guests = guests,
                                     .open = on_open,
@@ -485,6 +484,10 @@ static void write_info(usi_foxglove *f, bool may_control, const char *session_id
     usi_json_begin(&json, "capabilities", '[');
     usi_json_text(&json, NULL, "time");
     if (may_control) usi_json_text(&json, NULL, "clientPublish");
+    if (may_control) usi_json_text(&json, NULL, "services");
+    usi_json_text(&json, NULL, "parameters");
+    usi_json_text(&json, NULL, "parametersSubscribe");
+    usi_json_text(&json, NULL, "assets");
     usi_json_end(&json, ']');
     usi_json_begin(&json, "supportedEncodings", '[');
     usi_json_text(&json, NULL, "cdr");
@@ -504,7 +507,7 @@ static void write_channels(usi_foxglove *f) {
     usi_json_text(&json, "op", "advertise");
     usi_json_begin(&json, "channels", '[');
     for (int32_t i = 0; i < f->n_channel; i++) {
-        const usi_channel_info info = usi_proxy_get_channel(f->proxy, i);
+        const usi_channel_info info = channel_info(f, i);
         if (!info.is_out || info.is_request) continue;
         usi_json_begin(&json, NULL, '{');
         usi_json_integer(&json, "id", i);
@@ -521,7 +524,35 @@ static void write_channels(usi_foxglove *f) {
     usi_json_fini(&json);
 }
 
-us_status usi_foxglove_create(us_world *world, usi_foxglove **out_foxglove, us_error *err) {
+// ---------------------------------------------------------------- the scene
+
+static bool is_scene_wanted(void *context, usi_scenery_content content, uint64_t *out_arrivals) {
+    usi_foxglove *f = context;
+    *out_arrivals = atomic_load_explicit(&f->n_arrival[content], memory_order_relaxed);
+    return atomic_load_explicit(&f->n_viewer[content], memory_order_relaxed) > 0;
+}
+
+static void send_scene(void *context, usi_scenery_content content, int64_t time, const void *bytes,
+                       size_t length) {
+    usi_foxglove *f = context;
+    if (f->web) on_sample(f, f->n_proxy + (int32_t)content, time, bytes, length);
+}
+
+void usi_foxglove_show(usi_foxglove *f) {
+    const us_pace_request request = us_world_get_pace_request(f->world);
+    // Written by this thread alone.
+    if (request.rate != f->rate || request.is_paused != f->is_paused) {
+        usi_foxglove_take_settings(f);
+        if (f->web) usi_web_wake(f->web);
+    }
+    if (atomic_load_explicit(&f->n_scene, memory_order_relaxed) == 0) return;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    usi_scenery_show(f->scene, (double)t.tv_sec + 1e-9 * (double)t.tv_nsec);
+}
+
+us_status usi_foxglove_create(us_world *world, const char *scene, usi_foxglove **out_foxglove,
+                              us_error *err) {
     const us_allocator a = *usi_world_allocator(world);
     usi_foxglove *f = usi_alloc(&a, sizeof *f, _Alignof(usi_foxglove));
     if (!f)
@@ -532,8 +563,11 @@ us_status usi_foxglove_create(us_world *world, usi_foxglove **out_foxglove, us_e
     f->proxy = us_world_get_proxy(world);
     f->clock = -1;
     f->time = -1;
-    f->n_channel = usi_proxy_n_channel(f->proxy);
-    usi_bytes *buffers[] = {&f->info[0], &f->info[1], &f->channels, &f->text, &f->frame};
+    f->n_proxy = usi_proxy_n_channel(f->proxy);
+    f->n_channel = f->n_proxy + USI_SCENERY_COUNT;
+    pthread_mutex_init(&f->lock, NULL);
+    usi_foxglove_take_settings(f);
+    usi_bytes *buffers[] = {&f->info[0], &f->info[1], &f->channels, &f->services, &f->text, &f->frame};
     for (size_t k = 0; k < sizeof buffers / sizeof buffers[0]; k++)
         usi_bytes_init(buffers[k], &a, ADVERTISEMENT);
     f->ring = usi_alloc(&a, RING, SLOT);
@@ -547,14 +581,23 @@ us_status usi_foxglove_create(us_world *world, usi_foxglove **out_foxglove, us_e
     write_info(f, false, id);
     write_info(f, true, id);
     write_channels(f);
-    if (!f->ring || !f->n_subscriber || f->info[0].status || f->info[1].status || f->channels.status) {
+    usi_foxglove_write_services(f);
+    const usi_scenery_sink sink = {.context = f,
+                                   .is_foxglove = true,
+                                   .assets = USI_FOXGLOVE_ASSETS,
+                                   .is_wanted = is_scene_wanted,
+                                   .send = send_scene};
+    const us_status status = usi_scenery_create(world, &sink, &f->scene, err);
+    f->scene_name = scene;
+    if (status || !f->ring || !f->n_subscriber || f->info[0].status || f->info[1].status ||
+        f->channels.status || f->services.status) {
         usi_foxglove_destroy(f);
         return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory for the Foxglove sessions");
     }
     // No sample comes before usi_foxglove_feed: this is the thread that steps. Which ones are wanted, clients
     // may say as soon as there is a server.
     usi_proxy_set_tap(f->proxy, on_sample, f);
-    for (int32_t i = 0; i < f->n_channel; i++)
+    for (int32_t i = 0; i < f->n_proxy; i++)
         usi_proxy_want_channel(f->proxy, i, false);
     *out_foxglove = f;
     return US_OK;
@@ -571,9 +614,11 @@ void usi_foxglove_feed(usi_foxglove *f, usi_web *web) {
 void usi_foxglove_destroy(usi_foxglove *f) {
     if (!f) return;
     const us_allocator a = f->allocator;
-    usi_bytes *buffers[] = {&f->info[0], &f->info[1], &f->channels, &f->text, &f->frame};
+    usi_bytes *buffers[] = {&f->info[0], &f->info[1], &f->channels, &f->services, &f->text, &f->frame};
     for (size_t k = 0; k < sizeof buffers / sizeof buffers[0]; k++)
         usi_bytes_fini(buffers[k]);
+    usi_scenery_destroy(f->scene);
+    pthread_mutex_destroy(&f->lock);
     usi_release(&a, f->ring, RING, SLOT);
     usi_release(&a, f->n_subscriber, (size_t)f->n_channel * sizeof *f->n_subscriber, _Alignof(int32_t));
     usi_release(&a, f, sizeof *f, _Alignof(usi_foxglove));

@@ -206,7 +206,7 @@ static us_status start(us_view *view, const us_view_def *def, us_error *err) {
     if (def->users && (status = usi_web_users_read(def->users, &view->allocator, &view->users, &n_user, err)))
         return status;
     note_warnings(view);
-    if ((status = usi_foxglove_create(view->world, &view->foxglove, err))) return status;
+    if ((status = usi_foxglove_create(view->world, view->scene, &view->foxglove, err))) return status;
     usi_web_protocol protocols[MAX_PROTOCOL];
     usi_web_def web = {
         .allocator = view->allocator,

@@ -409,7 +409,7 @@ static void take_watch(usi_session *s, const usi_view_message *m) {
 }
 
 // The role that a world command needs. Words that are none need what the most of them do.
-static usi_web_role role_for(const char *text) {
+usi_web_role usi_world_command_role(const char *text) {
     text += strspn(text, " \t");
     const size_t n = strcspn(text, " \t");
     if (n == 5 && strncmp(text, "drive", n) == 0) return USI_ROLE_DRIVE;
@@ -419,7 +419,7 @@ static usi_web_role role_for(const char *text) {
 
 static void take_command(usi_session *s, const usi_view_message *m) {
     us_view *view = s->view;
-    const usi_web_role needed = role_for(m->text);
+    const usi_web_role needed = usi_world_command_role(m->text);
     if (usi_web_get_role(s->client) < needed) {
         char text[USI_ROLE_TEXT];
         usi_role_refusal(s->client, needed, text, sizeof text);

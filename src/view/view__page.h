@@ -276,6 +276,8 @@ void usi_session_message(void *context, void *session, bool is_binary, const voi
 void usi_session_drained(void *context, void *session);
 void usi_session_close(void *context, void *session);
 us_world_reply usi_session_reply;
+// The role that a world command needs.
+usi_web_role usi_world_command_role(const char *text);
 void usi_page_wake(us_view *view);
 
 // page_text.c: texts of the server, each into a buffer that is emptied first. False when there is no memory.

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "proxy/fault.h"
+#include "view/view__foxglove.h"
 #include "view/view__page.h"
 
 // Names of watched values that are looked up per frame: each look goes through all names of the model.
@@ -323,6 +324,7 @@ static bool take(us_view *view, const us_view_pace *pace, double now) {
 
 void us_view_show(us_view *view, const us_view_pace *pace) {
     if (!view) return;
+    usi_foxglove_show(view->foxglove);
     int32_t rate = atomic_load_explicit(&view->rate, memory_order_relaxed);
     if (rate == 0) return;
     usi_frame_taker *t = &view->taker;

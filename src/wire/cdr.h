@@ -19,6 +19,21 @@ typedef struct usi_cdr {
     int64_t choice;     // the discriminant of the union that was begun last
 } usi_cdr;
 
+// One number of any kind, as it stands in memory.
+typedef union usi_cdr_number {
+    bool b;
+    uint8_t u8;
+    int8_t i8;
+    int16_t i16;
+    uint16_t u16;
+    int32_t i32;
+    uint32_t u32;
+    int64_t i64;
+    uint64_t u64;
+    float f32;
+    double f64;
+} usi_cdr_number;
+
 // Checks the header. US_ERR_SYNTAX when it is no plain CDR.
 us_status usi_cdr_open(usi_cdr *r, const us_message_type *type, const void *bytes, size_t length,
                        us_error *err);

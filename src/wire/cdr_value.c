@@ -1,23 +1,8 @@
 // Single numbers out of CDR, and the member of a union that follows.
 #include "wire/cdr.h"
 
-// Values as they stand in memory.
-typedef union value_bytes {
-    bool b;
-    uint8_t u8;
-    int8_t i8;
-    int16_t i16;
-    uint16_t u16;
-    int32_t i32;
-    uint32_t u32;
-    int64_t i64;
-    uint64_t u64;
-    float f32;
-    double f64;
-} value_bytes;
-
 bool usi_cdr_value(usi_cdr *r, usi_kind kind, double *out, int64_t *out_whole, bool *out_is_whole) {
-    value_bytes v = {0};
+    usi_cdr_number v = {0};
     int64_t whole = 0;
     if (!usi_cdr_numbers(r, kind, 1, &v)) return false;
     *out_is_whole = kind < USI_KIND_FLOAT32;

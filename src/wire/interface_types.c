@@ -273,6 +273,7 @@ us_status usi_interface_read(const us_allocator *allocator, const char *const *f
     usi_interface_reading r = {.to = i, .source = *source, .err = err, .files = files, .n_file = n};
     for (int32_t k = 0; k < n && !r.status; k++)
         read_one(&r, files[k]);
+    if (!r.status && usi_interface_describe(i)) fail_memory(&r);
     if (r.status) {
         us_interface_release(i);
         return r.status;

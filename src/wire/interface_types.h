@@ -107,6 +107,9 @@ bool usi_type_check_key(usi_interface_reading *r, const char *file, int32_t line
                         const us_message_type *type);
 int32_t usi_type_depth(const us_message_type *type);
 
+// ---- type_description.c: hashes and definitions of all types; US_ERR_MEMORY ----
+us_status usi_interface_describe(us_interface *to);
+
 // ---- idl.c, ros_msg.c ----
 bool usi_idl_read(usi_interface_reading *r, const char *path);
 bool usi_ros_msg_read(usi_interface_reading *r, const char *path);

@@ -1,4 +1,4 @@
-// The ASCII motor protocol: parser, formatter and session.
+// The ASCII link: parser, formatter and session.
 //
 // Everything has a bound that does not depend on the peer: a message is at most USI_MOTOR_TEXT bytes, what
 // goes beyond is counted and skipped, a number is at most as long as the message. The names have a fixed
@@ -13,6 +13,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "wire/motor_text.h"
 
 enum { KEYWORD = 4 };
 
@@ -80,13 +82,17 @@ static size_t number_length(const char *text, size_t length) {
     return i;
 }
 
-// A list of exactly n numbers with commas between them. Blanks around a number are allowed: printf makes them
-// when it is given a width.
-static usi_motor_reason parse_numbers(const char *text, size_t length, int n, double *out) {
-    double values[3] = {0};
+// A list of `low` to `high` numbers with commas between them. Blanks around a number are allowed: printf
+// makes them when it is given a width.
+static usi_motor_reason parse_list(const char *text, size_t length, int low, int high, double *out,
+                                   int32_t *out_n) {
+    double values[USI_MOTOR_NUMBERS] = {0};
     size_t at = 0;
-    for (int k = 0; k < n; k++) {
+    int n = 0;
+    for (int k = 0; k < high; k++) {
+        if (at >= length && k >= low) break;
         if (k > 0 && (at >= length || text[at++] != ',')) return USI_MOTOR_BAD_SYNTAX;
+        n = k + 1;
         while (at < length && is_blank(text[at]))
             at++;
         size_t used = number_length(text + at, length - at);
@@ -108,7 +114,13 @@ static usi_motor_reason parse_numbers(const char *text, size_t length, int n, do
         if (!(fabs(values[k]) <= USI_MOTOR_GREATEST)) return USI_MOTOR_BAD_VALUE;
     }
     memcpy(out, values, (size_t)n * sizeof *values);
+    *out_n = n;
     return USI_MOTOR_GOOD;
+}
+
+static usi_motor_reason parse_numbers(const char *text, size_t length, int n, double *out) {
+    int32_t n_read = 0;
+    return parse_list(text, length, n, n, out, &n_read);
 }
 
 // ---- Commands ----
@@ -117,9 +129,48 @@ static bool has_keyword(const char *text, size_t length, const char *keyword) {
     return length >= KEYWORD && memcmp(text, keyword, KEYWORD) == 0;
 }
 
+typedef struct command_row {
+    const char *keyword;
+    usi_motor_level level;
+    bool is_stop;
+} command_row;
+
+static const command_row kinds[USI_MOTOR_KIND_COUNT] = {
+#define COMMAND_ROW(code, keyword, level, is_stop) {keyword, level, is_stop},
+    USI_MOTOR_KIND_LIST(COMMAND_ROW)
+#undef COMMAND_ROW
+};
+
+usi_motor_level usi_motor_level_of(usi_motor_kind kind) { return kinds[kind].level; }
+
+bool usi_motor_is_stop(usi_motor_kind kind) { return kinds[kind].is_stop; }
+
+bool usi_motor_text_is_stop(const char *text, size_t length) {
+    for (int i = 0; i < USI_MOTOR_KIND_COUNT; i++) {
+        if (kinds[i].is_stop && has_keyword(text, length, kinds[i].keyword)) return true;
+    }
+    return false;
+}
+
+typedef struct function_row {
+    const char *name;
+    int low, high;
+} function_row;
+
+static const function_row functions[USI_FUNCTION_COUNT] = {
+#define FUNCTION_ROW(code, name, low, high) {name, low, high},
+    USI_FUNCTION_LIST(FUNCTION_ROW)
+#undef FUNCTION_ROW
+};
+
+const char *usi_function_name(int32_t function) {
+    return function >= 0 && function < USI_FUNCTION_COUNT ? functions[function].name : "?";
+}
+
+// ---- Motor level ----
+
 static usi_motor_reason parse_power(const char *rest, size_t length, usi_motor_command *c) {
     if (length != 1 || (rest[0] != '0' && rest[0] != '1')) return USI_MOTOR_BAD_SYNTAX;
-    c->kind = USI_MOTOR_POWER;
     c->is_on = rest[0] == '1';
     return USI_MOTOR_GOOD;
 }
@@ -143,33 +194,137 @@ static usi_motor_reason parse_move(const char *rest, size_t length, usi_motor_co
     return USI_MOTOR_GOOD;
 }
 
+// ---- Mobility ----
+
+static usi_motor_reason parse_go_to(const char *rest, size_t length, usi_motor_command *c) {
+    if (length < 1 || (rest[0] != 'R' && rest[0] != 'S')) return USI_MOTOR_BAD_SYNTAX;
+    c->is_relative = rest[0] == 'R';
+    usi_motor_reason reason = parse_list(rest + 1, length - 1, 2, 5, c->number, &c->n_number);
+    // Speed, tolerance and time-out that are given are above 0.
+    for (int i = 2; i < c->n_number && !reason; i++)
+        if (!(c->number[i] > 0)) reason = USI_MOTOR_BAD_VALUE;
+    return reason;
+}
+
+// The last of `high` numbers is a time-out, and may be left out.
+static usi_motor_reason parse_timed(const char *rest, size_t length, int high, usi_motor_command *c) {
+    usi_motor_reason reason = parse_list(rest, length, high - 1, high, c->number, &c->n_number);
+    if (!reason && c->n_number == high && !(c->number[high - 1] > 0)) reason = USI_MOTOR_BAD_VALUE;
+    return reason;
+}
+
+// ---- Functions and properties ----
+
+static bool is_word_character(char c) {
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
+}
+
+// Up to a comma or the end; *out_used has how many characters that were.
+static bool parse_word(const char *text, size_t length, char word[USI_MOTOR_WORD], size_t *out_used) {
+    size_t n = 0;
+    while (n < length && is_word_character(text[n]))
+        n++;
+    if (n == 0 || n >= USI_MOTOR_WORD || (n < length && text[n] != ',')) return false;
+    memcpy(word, text, n);
+    word[n] = 0;
+    *out_used = n;
+    return true;
+}
+
+static usi_motor_reason parse_run(const char *rest, size_t length, usi_motor_command *c) {
+    size_t used = 0;
+    if (!parse_word(rest, length, c->word, &used)) return USI_MOTOR_BAD_NAME;
+    int f = 0;
+    while (f < USI_FUNCTION_COUNT && strcmp(functions[f].name, c->word) != 0)
+        f++;
+    if (f == USI_FUNCTION_COUNT) return USI_MOTOR_UNKNOWN_FUNCTION;
+    c->function = (usi_function)f;
+    const function_row *row = &functions[f];
+    if (used == length) return row->low > 0 ? USI_MOTOR_BAD_SYNTAX : USI_MOTOR_GOOD;
+    if (row->high == 0) return USI_MOTOR_BAD_SYNTAX;
+    const int low = row->low > 0 ? row->low : 1;
+    usi_motor_reason reason =
+        parse_list(rest + used + 1, length - used - 1, low, row->high, c->number, &c->n_number);
+    // Points of a route come in pairs.
+    if (!reason && c->function == USI_FUNCTION_ROUTE && c->n_number % 2 != 0) reason = USI_MOTOR_BAD_SYNTAX;
+    return reason;
+}
+
+static usi_motor_reason parse_property(const char *rest, size_t length, usi_motor_command *c) {
+    size_t used = 0;
+    if (!parse_word(rest, length, c->word, &used)) return USI_MOTOR_BAD_NAME;
+    if (c->kind == USI_MOTOR_GET_PROPERTY) return used == length ? USI_MOTOR_GOOD : USI_MOTOR_BAD_SYNTAX;
+    if (used == length) return USI_MOTOR_BAD_SYNTAX;
+    return parse_numbers(rest + used + 1, length - used - 1, 1, &c->value);
+}
+
+// ---- All ----
+
+// What follows the keyword, of a kind that has no name.
+static usi_motor_reason parse_rest(const char *rest, size_t length, usi_motor_command *c) {
+    switch (c->kind) {
+    case USI_MOTOR_GO_TO:
+        return parse_go_to(rest, length, c);
+    case USI_MOTOR_DRIVE:
+    case USI_MOTOR_PLACE:
+        return parse_list(rest, length, 3, 3, c->number, &c->n_number);
+    case USI_MOTOR_ARC:
+        return parse_timed(rest, length, 4, c);
+    case USI_MOTOR_TURN:
+        return parse_timed(rest, length, 3, c);
+    case USI_MOTOR_RUN:
+        return parse_run(rest, length, c);
+    case USI_MOTOR_GET_PROPERTY:
+    case USI_MOTOR_SET_PROPERTY:
+        return parse_property(rest, length, c);
+    default:  // RGET, RSTP, FSTP: nothing
+        return length == 0 ? USI_MOTOR_GOOD : USI_MOTOR_BAD_SYNTAX;
+    }
+}
+
+// What follows the name, of a kind that has one.
+static usi_motor_reason parse_named(const char *rest, size_t length, usi_motor_command *c) {
+    switch (c->kind) {
+    case USI_MOTOR_POWER:
+        return parse_power(rest, length, c);
+    case USI_MOTOR_VELOCITY:
+        return parse_move(rest, length, c);
+    case USI_MOTOR_OUTPUT:
+        return parse_numbers(rest, length, 1, &c->value);
+    default:  // MSTP, IGET, IIMU: nothing
+        return length == 0 ? USI_MOTOR_GOOD : USI_MOTOR_BAD_NAME;
+    }
+}
+
+bool usi_motor_has_name(usi_motor_kind kind) {
+    const usi_motor_level level = kinds[kind].level;
+    return kind != USI_MOTOR_STOP_ALL &&
+           (level == USI_LEVEL_MOTOR || level == USI_LEVEL_LINE || level == USI_LEVEL_IMU);
+}
+
 usi_motor_reason usi_motor_parse(const char *text, size_t length, usi_motor_command *out_command) {
     if (!text || !out_command) return USI_MOTOR_BAD_SYNTAX;
     if (length > USI_MOTOR_TEXT) return USI_MOTOR_TOO_LONG;
-    bool is_power = has_keyword(text, length, "MPWR"), is_move = has_keyword(text, length, "MMOV"),
-         is_stop = has_keyword(text, length, "MSTP");
-    if (!is_power && !is_move && !is_stop) return USI_MOTOR_BAD_KEYWORD;
+    int kind = 0;
+    while (kind < USI_MOTOR_KIND_COUNT && !has_keyword(text, length, kinds[kind].keyword))
+        kind++;
+    if (kind == USI_MOTOR_KIND_COUNT) return USI_MOTOR_BAD_KEYWORD;
 
-    usi_motor_command c = {.kind = USI_MOTOR_STOP_ALL, .motor = -1};
-    const char *name = text + KEYWORD, *rest = name + USI_MOTOR_NAME;
-    bool is_all = is_stop && length == KEYWORD;
-    if (!is_all) {
-        if (length < KEYWORD + USI_MOTOR_NAME || !name_is_valid(name)) return USI_MOTOR_BAD_NAME;
+    usi_motor_command c = {.kind = (usi_motor_kind)kind, .motor = -1};
+    usi_motor_reason reason = USI_MOTOR_GOOD;
+    const char *name = text + KEYWORD;
+    if (c.kind == USI_MOTOR_STOP && length == KEYWORD) {
+        c.kind = USI_MOTOR_STOP_ALL;
+    } else if (!usi_motor_has_name(c.kind)) {
+        reason = parse_rest(name, length - KEYWORD, &c);
+    } else if (length < KEYWORD + USI_MOTOR_NAME || !name_is_valid(name)) {
+        reason = USI_MOTOR_BAD_NAME;
+    } else {
         memcpy(c.name, name, USI_MOTOR_NAME);
-        size_t n_rest = length - KEYWORD - USI_MOTOR_NAME;
-        usi_motor_reason reason = USI_MOTOR_GOOD;
-        if (is_power) {
-            reason = parse_power(rest, n_rest, &c);
-        } else if (is_move) {
-            reason = parse_move(rest, n_rest, &c);
-        } else {
-            c.kind = USI_MOTOR_STOP;
-            if (n_rest > 0) reason = USI_MOTOR_BAD_NAME;
-        }
-        if (reason) return reason;
+        reason = parse_named(name + USI_MOTOR_NAME, length - KEYWORD - USI_MOTOR_NAME, &c);
     }
-    *out_command = c;
-    return USI_MOTOR_GOOD;
+    if (!reason) *out_command = c;
+    return reason;
 }
 
 // ---- What is sent ----
@@ -185,87 +340,46 @@ bool usi_motor_status_round(double acceleration, double velocity, double positio
     return true;
 }
 
-// A message in the making. Once something did not fit, it stays without length.
-typedef struct line_writer {
-    char *buf;
-    size_t cap, length;
-    bool is_full;
-} line_writer;
-
-static line_writer begin(char *buf, size_t cap) {
-    line_writer w = {.cap = cap};
-    w.buf = buf;
-    return w;
-}
-
-static void put(line_writer *w, const char *text, size_t length) {
-    if (w->is_full || length > w->cap - w->length) {
-        w->is_full = true;
-        return;
-    }
-    memcpy(w->buf + w->length, text, length);
-    w->length += length;
-}
-
-// scaled / 10^n_decimal with all its decimals, as "%.*f" would in the C locale; zero has no sign.
-static void put_fixed(line_writer *w, int64_t scaled, int n_decimal) {
-    char digits[24];
-    size_t at = sizeof digits;
-    uint64_t u = scaled < 0 ? 0 - (uint64_t)scaled : (uint64_t)scaled;
-    for (int i = 0; i <= n_decimal || u > 0; i++) {
-        if (i == n_decimal) digits[--at] = '.';
-        digits[--at] = (char)('0' + u % 10);
-        u /= 10;
-    }
-    if (scaled < 0) digits[--at] = '-';
-    put(w, digits + at, sizeof digits - at);
-}
-
 // A copy of what a peer sent, made safe to send: it cannot end the message that it stands in.
-static void put_copy(line_writer *w, const char *text, size_t length) {
+static void put_copy(usi_motor_line *w, const char *text, size_t length) {
     if (length > USI_MOTOR_TEXT) length = USI_MOTOR_TEXT;
     for (size_t i = 0; i < length; i++) {
         bool is_plain = (text[i] >= ' ' && text[i] <= '~' && text[i] != ';') || text[i] == '\t';
-        put(w, is_plain ? &text[i] : "?", 1);
+        usi_motor_line_put(w, is_plain ? &text[i] : "?", 1);
     }
-}
-
-static size_t finish(line_writer *w) {
-    put(w, ";", 1);
-    return w->is_full ? 0 : w->length;
 }
 
 size_t usi_motor_format_status(const char *name, const usi_motor_status *status, char *buf, size_t cap) {
     if (!usi_motor_name_is_valid(name) || !status || !buf) return 0;
-    line_writer w = begin(buf, cap);
-    put(&w, "MSTA", KEYWORD);
-    put(&w, name, USI_MOTOR_NAME);
-    put_fixed(&w, status->acceleration, 3);
-    put(&w, ",", 1);
-    put_fixed(&w, status->velocity, 6);
-    put(&w, ",", 1);
-    put_fixed(&w, status->position, 6);
-    return finish(&w);
+    usi_motor_line w = usi_motor_line_begin(buf, cap);
+    usi_motor_line_put(&w, "MSTA", KEYWORD);
+    usi_motor_line_put(&w, name, USI_MOTOR_NAME);
+    usi_motor_line_fixed(&w, status->acceleration, 3);
+    usi_motor_line_put(&w, ",", 1);
+    usi_motor_line_fixed(&w, status->velocity, 6);
+    usi_motor_line_put(&w, ",", 1);
+    usi_motor_line_fixed(&w, status->position, 6);
+    return usi_motor_line_finish(&w);
 }
 
 size_t usi_motor_format_ack(const char *text, size_t length, char *buf, size_t cap) {
     if ((!text && length > 0) || !buf) return 0;
-    line_writer w = begin(buf, cap);
-    put(&w, "MACK", KEYWORD);
+    usi_motor_line w = usi_motor_line_begin(buf, cap);
+    usi_motor_line_put(&w, "MACK", KEYWORD);
     put_copy(&w, text, length);
-    return finish(&w);
+    return usi_motor_line_finish(&w);
 }
 
 size_t usi_motor_format_refusal(const char *text, size_t length, usi_motor_reason reason, char *buf,
                                 size_t cap) {
     if ((!text && length > 0) || !buf) return 0;
-    line_writer w = begin(buf, cap);
-    put(&w, "MNAK", KEYWORD);
+    usi_motor_line w = usi_motor_line_begin(buf, cap);
+    usi_motor_line_put(&w, "MNAK", KEYWORD);
     put_copy(&w, text, length);
-    put(&w, ",", 1);
+    usi_motor_line_put(&w, ",", 1);
     const char *word = usi_motor_reason_word(reason);
-    put(&w, word, strlen(word));
-    return finish(&w);
+    usi_motor_line_put(&w, word, strlen(word));
+    return usi_motor_line_finish(&w);
 }
 
 bool usi_motor_parse_status(const char *text, size_t length, char *out_name, usi_motor_status *out_status) {

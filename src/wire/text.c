@@ -92,22 +92,7 @@ static void put_double(writer *w, double x) {
     }
 }
 
-// One number of any kind, as it stands in memory.
-typedef union number_bytes {
-    bool b;
-    uint8_t u8;
-    int8_t i8;
-    int16_t i16;
-    uint16_t u16;
-    int32_t i32;
-    uint32_t u32;
-    int64_t i64;
-    uint64_t u64;
-    float f32;
-    double f64;
-} number_bytes;
-
-static void put_number(writer *w, usi_kind kind, number_bytes v) {
+static void put_number(writer *w, usi_kind kind, usi_cdr_number v) {
     char text[32] = "";
     switch (kind) {
     case USI_KIND_BOOL:
@@ -256,7 +241,7 @@ static bool print_value(printer *p, const usi_message_field *f) {
         if (!usi_cdr_string(&p->r, f, &text, &length)) return false;
         put_string(&p->w, text, length);
     } else {
-        number_bytes v = {0};
+        usi_cdr_number v = {0};
         if (!usi_cdr_numbers(&p->r, (usi_kind)f->kind, 1, &v)) return false;
         put_number(&p->w, (usi_kind)f->kind, v);
     }

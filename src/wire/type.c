@@ -12,18 +12,22 @@ const us_message_type *us_message_get_type(int32_t i) {
     return i >= 0 && i < usi_message_n_type ? &usi_message_types[i] : NULL;
 }
 
-// "geometry_msgs::msg::dds_::Twist_" as "geometry_msgs/msg/Twist", and halves of services, which stand in
-// srv. False when it has another form or is too long to be one of ours.
+// "geometry_msgs::msg::dds_::Twist_" as "geometry_msgs/msg/Twist", halves of services, which stand in srv,
+// and parts of actions. False when it has another form or is too long to be one of ours.
 bool usi_ros_type_name(const char *dds_name, char *out, size_t cap) {
-    const char *middle = strstr(dds_name, "::msg::dds_::");
-    if (!middle) middle = strstr(dds_name, "::srv::dds_::");
-    if (!middle) return false;
-    const char *name = middle + strlen("::msg::dds_::");
-    size_t n_name = strlen(name);
-    if (n_name < 2 || name[n_name - 1] != '_' || n_name + (size_t)(middle - dds_name) + 8 > cap) return false;
-    snprintf(out, cap, "%.*s/%.3s/%.*s", (int)(middle - dds_name), dds_name, middle + 2, (int)(n_name - 1),
-             name);
-    return true;
+    static const char *const middles[] = {"::msg::dds_::", "::srv::dds_::", "::action::dds_::"};
+    for (size_t i = 0; i < sizeof middles / sizeof middles[0]; i++) {
+        const char *middle = strstr(dds_name, middles[i]);
+        if (!middle) continue;
+        const char *name = middle + strlen(middles[i]);
+        const size_t n_name = strlen(name), n_kind = strlen(middles[i]) - strlen("::::dds_::");
+        if (n_name < 2 || name[n_name - 1] != '_' || n_name + (size_t)(middle - dds_name) + n_kind + 2 > cap)
+            return false;
+        snprintf(out, cap, "%.*s/%.*s/%.*s", (int)(middle - dds_name), dds_name, (int)n_kind, middle + 2,
+                 (int)(n_name - 1), name);
+        return true;
+    }
+    return false;
 }
 
 const us_message_type *us_message_find(const char *name) {

@@ -71,9 +71,11 @@ struct us_message_type {
     bool is_empty;         // its only member is the byte that stands for none
     const void *descriptor;
     // Of the user's types.
-    bool has_key;   // some of its members are keys
-    bool is_inner;  // an array or sequence inside another, as a message of one member without a name
-    bool is_union;  // its first member is the discriminant; of the others one follows
+    bool has_key;    // some of its members are keys
+    bool is_opaque;  // nothing is known of it but its names: bytes pass as they are
+    bool is_xcdr2;   // of an opaque one: in the second version of CDR
+    bool is_inner;   // an array or sequence inside another, as a message of one member without a name
+    bool is_union;   // its first member is the discriminant; of the others one follows
     const usi_union_label *labels;
     int32_t n_label, other;  // the member that all other values mean; -1: none
 };

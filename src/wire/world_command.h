@@ -114,7 +114,8 @@ typedef struct usi_adopt {
     X(stiffness, "stiffness", 0, 1e12)               \
     X(damping_ratio, "damping-ratio", 0, 1e3)        \
     X(torsion_radius, "torsion-radius", 0, 1e3)      \
-    X(rolling_length, "rolling-length", 0, 1e3)
+    X(rolling_length, "rolling-length", 0, 1e3)      \
+    X(transition_speed, "transition-speed", 0, 1e3)
 // Numbers of a soil by the names that a scene's <soil> has; their ranges are those of US_SOIL_LIST.
 #define USI_SOIL_KEY_LIST(X) \
     X(kc)                    \

@@ -127,6 +127,22 @@ void usi_topics_poll(us_world *w) {
 
 // ---------------------------------------------------------------- life
 
+// A robot whose keys do not allow these services runs without them.
+static us_status offer_simulation(us_world *w, us_bus *bus, int32_t node, us_error *err) {
+    us_error why = {0};
+    const us_status status = usi_simulation_create(w, bus, node, &why);
+    if (status != US_ERR_IO) {
+        if (status && err) *err = why;
+        return status;
+    }
+    usi_simulation_destroy(w);
+    char text[USI_WORLD_REPLY];
+    snprintf(text, sizeof text, "the services of simulation_interfaces are not offered: %.300s; %.300s",
+             why.message, why.remedy);
+    us_world_log(w, 1, text);
+    return US_OK;
+}
+
 us_status usi_topics_create(us_world *w, us_bus *bus, us_error *err) {
     usi_topics *t = usi_alloc(&w->allocator, sizeof *t, _Alignof(usi_topics));
     if (!t)
@@ -152,12 +168,13 @@ us_status usi_topics_create(us_world *w, us_bus *bus, us_error *err) {
     if (!status) usi_topics_publish(w);
     if (!status) status = us_bus_add_reader(bus, &command_topic, on_command, w, &t->reader, err);
     if (!status) status = usi_authorities_create(w, bus, status_topic.node, err);
-    return status;
+    return status ? status : offer_simulation(w, bus, status_topic.node, err);
 }
 
 void usi_topics_destroy(us_world *w) {
     usi_topics *t = w->topics;
     if (!t) return;
+    usi_simulation_destroy(w);
     if (t->reader) us_reader_remove(t->reader);
     if (t->outbox) usi_outbox_destroy(t->outbox);
     usi_authorities_destroy(w);

@@ -57,6 +57,7 @@ static us_status copy_def(us_world *w, const us_world_def *def, us_error *err) {
     w->def.parameters = usi_arena_text(&w->texts, def->parameters, &ok);
     w->def.search = usi_arena_text(&w->texts, def->search, &ok);
     w->def.proxy.motor_address = usi_arena_text(&w->texts, def->proxy.motor_address, &ok);
+    w->def.proxy.serial_directory = usi_arena_text(&w->texts, def->proxy.serial_directory, &ok);
     if (!w->def.proxy.on_gate) {
         w->def.proxy.on_gate = log_gate;
         w->def.proxy.gate_context = w;
@@ -395,6 +396,7 @@ void us_world_poll(us_world *w) {
     usi_holds_poll(w);
     usi_world_record_check(w);
     usi_topics_poll(w);
+    usi_simulation_poll(w);
     usi_hooks_poll(w);
 }
 

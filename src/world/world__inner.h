@@ -41,6 +41,7 @@ typedef struct usi_answer {
 
 typedef struct usi_topics usi_topics;
 typedef struct usi_authorities usi_authorities;
+typedef struct usi_simulation usi_simulation;
 
 struct us_world {
     us_allocator allocator;
@@ -82,6 +83,7 @@ struct us_world {
 
     usi_topics *topics;
     usi_authorities *authorities;
+    usi_simulation *simulation;
     int32_t n_answer;  // ever
     usi_answer answer[USI_WORLD_ANSWERS];
 };
@@ -139,5 +141,10 @@ bool usi_topics_send(us_world *world, us_writer *writer, const void *bytes, size
 us_status usi_authorities_create(us_world *world, us_bus *bus, int32_t node, us_error *err);
 void usi_authorities_destroy(us_world *world);
 us_status usi_authorities_ask(us_world *world, const char *robot, const char *mode, us_error *err);
+
+// simulation.c: the services of simulation_interfaces.
+us_status usi_simulation_create(us_world *world, us_bus *bus, int32_t node, us_error *err);
+void usi_simulation_destroy(us_world *world);
+void usi_simulation_poll(us_world *world);
 
 #endif

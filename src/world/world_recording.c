@@ -51,7 +51,9 @@ static us_status add_channels(usi_world_recording *r, us_error *err) {
     bool is_good = r->ticks >= 0 && r->commands >= 0;
     for (int32_t i = 0; i < r->n_channel && is_good; i++) {
         usi_channel_info info = usi_proxy_get_channel(r->proxy, i);
-        r->channel[i] = info.is_out ? us_recorder_add_channel(r->recorder, info.topic, info.type, err) : -1;
+        const us_offered_qos offered = {info.qos.is_reliable, info.is_latched, info.qos.depth};
+        r->channel[i] =
+            info.is_out ? us_recorder_add_offered(r->recorder, info.topic, info.type, &offered, err) : -1;
         is_good = r->channel[i] >= 0 || !info.is_out;
     }
     return is_good ? US_OK : US_ERR_IO;

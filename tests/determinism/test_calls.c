@@ -156,31 +156,14 @@ static void calls_and_commands_stand_in_their_order(void **state) {
 
 // ---------------------------------------------------------------- the whole state
 
-static char logged[4096];
-static void on_log(void *context, int32_t level, const char *text) {
-    (void)context;
-    (void)level;
-    snprintf(logged + strlen(logged), sizeof logged - strlen(logged), "%s\n", text);
-}
-
-static us_world *open_logged(void) {
-    us_error err = {0};
-    us_spec *spec = live_load(scene);
-    us_world *world = NULL;
-    us_world_def def = us_world_def_default();
-    def.log = on_log;
-    logged[0] = 0;
-    live_ok(us_world_create(spec, &def, &world, &err), &err);
-    us_spec_destroy(spec);
-    return world;
-}
+static live_log logged;
 
 // reset, restore, set_state and a step that is not the world's: a recording is one interval of time, the next
 // begins with the state they leave, calls that come after them included.
 static void a_call_that_sets_the_whole_state_begins_another_recording(void **state) {
     (void)state;
     us_error err = {0};
-    us_world *world = open_logged();
+    us_world *world = live_open_logged(scene, &logged);
     parts p = parts_of(world);
     static char kept[1 << 22];
     size_t length = 0;
@@ -220,7 +203,7 @@ static void a_call_that_sets_the_whole_state_begins_another_recording(void **sta
 static void another_model_by_a_call_ends_the_recording_and_is_logged(void **state) {
     (void)state;
     us_error err = {0};
-    us_world *world = open_logged();
+    us_world *world = live_open_logged(scene, &logged);
     us_model *model = NULL;
     us_spec *spec = live_load(scene);
     live_ok(us_model_compile(spec, NULL, &model, &err), &err);
@@ -229,7 +212,7 @@ static void another_model_by_a_call_ends_the_recording_and_is_logged(void **stat
     live_ok(us_sim_replace(us_world_get_sim(world), model, &err), &err);
     us_world_poll(world);
     assert_null(us_world_get_recording(world).path);
-    assert_non_null(strstr(logged, "replaced by a call"));
+    assert_non_null(strstr(logged.text, "replaced by a call"));
     us_world_destroy(world);
     us_model_destroy(model);
     us_spec_destroy(spec);

@@ -20,12 +20,8 @@
 enum { N = 769 };
 static const char SITE[] = "lost", TILE[] = "lost/height/0/2_2.tile", KEPT[] = "kept.tile";
 
-static char scene[4000], logged[8192];
-
-static void on_log(void *context, int32_t level, const char *text) {
-    (void)context;
-    snprintf(logged + strlen(logged), sizeof logged - strlen(logged), "%d %s\n", (int)level, text);
-}
+static char scene[4000];
+static live_log logged;
 
 static int setup(void **state) {
     (void)state;
@@ -52,18 +48,6 @@ static int teardown(void **state) {
     return 0;
 }
 
-static us_world *open_logged(void) {
-    us_error err = {0};
-    us_spec *spec = live_load(scene);
-    us_world *world = NULL;
-    us_world_def def = us_world_def_default();
-    def.log = on_log;
-    logged[0] = 0;
-    live_ok(us_world_create(spec, &def, &world, &err), &err);
-    us_spec_destroy(spec);
-    return world;
-}
-
 static void cut_off(const char *from, const char *to) {
     static char bytes[1 << 20];
     FILE *file = fopen(from, "rb");
@@ -77,13 +61,13 @@ static void cut_off(const char *from, const char *to) {
 }
 
 static void expect_log(const char *part) {
-    if (!strstr(logged, part)) fail_msg("\"%s\" is not in:\n%s", part, logged);
+    if (!strstr(logged.text, part)) fail_msg("\"%s\" is not in:\n%s", part, logged.text);
 }
 
 static void what_stands_on_a_lost_tile_stops_and_all_else_goes_on(void **state) {
     (void)state;
     us_error err = {0};
-    us_world *world = open_logged();
+    us_world *world = live_open_logged(scene, &logged);
     us_sim *sim = us_world_get_sim(world);
     live_step(world, 5);
     live_ok(us_world_record(world, "lost.mcap", &err), &err);
@@ -133,7 +117,7 @@ static void ground_that_is_lost_from_the_start_is_an_error(void **state) {
     (void)state;
     us_error err = {0};
     static const char first[] = "lost/height/0/0_0.tile";
-    us_world *world = open_logged();
+    us_world *world = live_open_logged(scene, &logged);
     assert_int_equal(rename(first, KEPT), 0);
     us_world_poll(world);
     assert_int_equal(us_world_step(world, &err), US_ERR_IO);
@@ -148,7 +132,7 @@ static void ground_that_is_lost_from_the_start_is_an_error(void **state) {
 // A state is believed only as far as it is sound.
 static void holds_that_are_no_holds_are_refused(void **state) {
     (void)state;
-    us_world *world = open_logged();
+    us_world *world = live_open_logged(scene, &logged);
     us_sim *sim = us_world_get_sim(world);
     const int32_t n = us_world_view_model(world)->n_hold;
     assert_int_equal(n, 3);

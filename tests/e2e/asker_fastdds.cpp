@@ -3,8 +3,6 @@
 //
 //     asker_fastdds DOMAIN ask N      asks /test/echo N times and prints "answered N wrong 0" when each number was answered once, by its own text
 //     asker_fastdds DOMAIN serve      answers /test/echo with what was asked, until its standard input ends
-#include <fastdds/dds/domain/DomainParticipant.hpp>
-#include <fastdds/dds/domain/DomainParticipantFactory.hpp>
 #include <fastdds/dds/publisher/DataWriter.hpp>
 #include <fastdds/dds/publisher/Publisher.hpp>
 #include <fastdds/dds/subscriber/DataReader.hpp>
@@ -13,8 +11,6 @@
 #include <fastdds/dds/topic/TopicDataType.hpp>
 #include <fastdds/dds/topic/TypeSupport.hpp>
 #include <fastdds/rtps/common/WriteParams.h>
-#include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
-#include <fastrtps/utils/IPLocator.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -23,12 +19,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
-namespace fast = eprosima::fastdds::dds;
-namespace rtps = eprosima::fastrtps::rtps;
+#include "fastdds_join.hpp"
+
 using eprosima::fastrtps::types::ReturnCode_t;
 using Bytes = std::vector<uint8_t>;
 
@@ -62,21 +57,6 @@ struct ByteType : public fast::TopicDataType {
     void deleteData(void *data) override { delete static_cast<Bytes *>(data); }
     bool getKey(void * /*data*/, rtps::InstanceHandle_t * /*handle*/, bool /*force_md5*/) override { return false; }
 };
-
-fast::DomainParticipant *join(uint32_t domain) {
-    fast::DomainParticipantQos qos = fast::PARTICIPANT_QOS_DEFAULT;
-    auto transport = std::make_shared<eprosima::fastdds::rtps::UDPv4TransportDescriptor>();
-    transport->interfaceWhiteList.emplace_back("127.0.0.1");
-    transport->maxInitialPeersRange = 16;
-    qos.transport().use_builtin_transports = false;
-    qos.transport().user_transports.push_back(transport);
-    rtps::Locator_t loopback;
-    loopback.kind = LOCATOR_KIND_UDPv4;
-    rtps::IPLocator::setIPv4(loopback, 127, 0, 0, 1);
-    qos.wire_protocol().builtin.initialPeersList.push_back(loopback);
-    qos.wire_protocol().builtin.metatrafficUnicastLocatorList.push_back(loopback);
-    return fast::DomainParticipantFactory::get_instance()->create_participant(domain, qos);
-}
 
 template <class Qos> void set_qos(Qos &qos) {
     qos.reliability().kind = fast::RELIABLE_RELIABILITY_QOS;
@@ -180,7 +160,7 @@ int serve(const Ends &e) {
 
 int main(int n, char **arguments) {
     if (n < 3) return 2;
-    fast::DomainParticipant *participant = join(static_cast<uint32_t>(std::strtoul(arguments[1], nullptr, 10)));
+    fast::DomainParticipant *participant = join_on_loopback(static_cast<uint32_t>(std::strtoul(arguments[1], nullptr, 10)));
     if (!participant) return 1;
     const bool is_client = std::strcmp(arguments[2], "ask") == 0;
     const Ends ends = make_ends(participant, is_client);

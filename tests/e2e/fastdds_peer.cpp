@@ -5,8 +5,6 @@
 // dropped. It says "ready" when it has joined, and ends with its standard input.
 //
 //     fastdds_peer DOMAIN
-#include <fastdds/dds/domain/DomainParticipant.hpp>
-#include <fastdds/dds/domain/DomainParticipantFactory.hpp>
 #include <fastdds/dds/publisher/DataWriter.hpp>
 #include <fastdds/dds/publisher/Publisher.hpp>
 #include <fastdds/dds/subscriber/DataReader.hpp>
@@ -14,8 +12,6 @@
 #include <fastdds/dds/subscriber/SampleInfo.hpp>
 #include <fastdds/dds/subscriber/Subscriber.hpp>
 #include <fastdds/dds/topic/TypeSupport.hpp>
-#include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
-#include <fastrtps/utils/IPLocator.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -28,10 +24,9 @@
 #include <thread>
 #include <vector>
 
+#include "fastdds_join.hpp"
 #include "peer_includes.h"
 
-namespace fast = eprosima::fastdds::dds;
-namespace rtps = eprosima::fastrtps::rtps;
 using eprosima::fastrtps::types::ReturnCode_t;
 
 namespace {
@@ -63,21 +58,6 @@ struct Echo : public fast::DataReaderListener {
         }
     }
 };
-
-fast::DomainParticipant *join(uint32_t domain) {
-    fast::DomainParticipantQos qos = fast::PARTICIPANT_QOS_DEFAULT;
-    auto transport = std::make_shared<eprosima::fastdds::rtps::UDPv4TransportDescriptor>();
-    transport->interfaceWhiteList.emplace_back("127.0.0.1");
-    transport->maxInitialPeersRange = 16;
-    qos.transport().use_builtin_transports = false;
-    qos.transport().user_transports.push_back(transport);
-    rtps::Locator_t loopback;
-    loopback.kind = LOCATOR_KIND_UDPv4;
-    rtps::IPLocator::setIPv4(loopback, 127, 0, 0, 1);
-    qos.wire_protocol().builtin.initialPeersList.push_back(loopback);
-    qos.wire_protocol().builtin.metatrafficUnicastLocatorList.push_back(loopback);
-    return fast::DomainParticipantFactory::get_instance()->create_participant(domain, qos);
-}
 
 template <class Qos> void set_qos(Qos &qos) {
     qos.reliability().kind = fast::RELIABLE_RELIABILITY_QOS;
@@ -126,7 +106,7 @@ int main(int n, char **arguments) {
     const auto domain = static_cast<uint32_t>(std::strtoul(arguments[1], nullptr, 10));
     Side sides[2];
     for (auto &side : sides) {
-        side.participant = join(domain);
+        side.participant = join_on_loopback(domain);
         if (!side.participant) return 1;
         side.publisher = side.participant->create_publisher(fast::PUBLISHER_QOS_DEFAULT);
         side.subscriber = side.participant->create_subscriber(fast::SUBSCRIBER_QOS_DEFAULT);

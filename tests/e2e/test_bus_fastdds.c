@@ -2,24 +2,6 @@
 // Fast DDS's own.
 #include "test_bus_support.h"
 
-// Whether the plug-in was built. Without it a test says so and passes.
-static bool has_fastdds(void) {
-    us_bus_def def = us_bus_def_default();
-    def.vendor = "fastdds";
-    def.domain = test_domain();
-    us_bus *bus = NULL;
-    us_error err = {0};
-    us_status status = us_bus_open(&def, &bus, &err);
-    if (status == US_OK) {
-        us_bus_close(bus);
-        return true;
-    }
-    assert_non_null(strstr(err.message, "libunderstudy-fastdds.so"));
-    assert_non_null(strstr(err.remedy, "US_PLUGIN_PATH"));
-    print_message("skipped: the plug-in for Fast DDS is not built\n");
-    return false;
-}
-
 // One program of Fast DDS serves all tests: it takes seconds to start.
 static peer fastdds_program;
 

@@ -1,22 +1,9 @@
-// Services and clients: two vendors, two dialects side by side, and a program of Fast DDS that asks and
-// answers as rmw_fastrtps does.
+// Services and clients: two vendors, two dialects side by side, and programs of either vendor that ask and
+// answer as the rmw layers do.
 #include "test_bus_support.h"
 #include "understudy/service.h"
 
 enum { N_ASK = 60, BYTES = 4096 };
-
-static bool has_fastdds(void) {
-    us_bus_def def = us_bus_def_default();
-    def.vendor = "fastdds";
-    def.domain = test_domain();
-    us_bus *bus = NULL;
-    if (us_bus_open(&def, &bus, NULL)) {
-        print_message("skipped: the plug-in for Fast DDS is not built\n");
-        return false;
-    }
-    us_bus_close(bus);
-    return true;
-}
 
 static us_service *add_service(us_bus *bus) {
     us_error err = {0};
@@ -134,14 +121,20 @@ static void check_exchange(us_service *service, us_client *const *clients, int n
         assert_int_equal(take_reply(clients[c], &value), 0);
 }
 
-static void a_dialect_that_the_vendor_does_not_speak_is_refused(us_bus *bus, us_dialect dialect) {
-    us_error err = {0};
-    us_client *none = NULL;
-    const us_client_def def = {"/test/echo", usi_type_get_parameters_request,
-                               usi_type_get_parameters_response, -1, dialect};
-    assert_int_equal(us_bus_add_client(bus, &def, &none, &err), US_ERR_VALUE);
-    assert_non_null(strstr(err.message, dialect == US_DIALECT_CYCLONE ? "rmw_cyclonedds" : "rmw_fastrtps"));
-    assert_null(none);
+// Two clients of each dialect, one of each on a bus of either vendor, and of the service's own bus.
+static void check_dialects(const char *server) {
+    us_bus *robot = open_bus(server, test_domain()), *tool = open_bus("cyclone", test_domain()),
+           *other = open_bus("fastdds", test_domain());
+    us_service *service = add_service(robot);
+    us_client *clients[] = {add_client(tool, US_DIALECT_CYCLONE), add_client(other, US_DIALECT_FASTDDS),
+                            add_client(tool, US_DIALECT_FASTDDS), add_client(other, US_DIALECT_CYCLONE)};
+    check_exchange(service, clients, 4);
+    for (int i = 0; i < 4; i++)
+        us_client_remove(clients[i]);
+    us_service_remove(service);
+    us_bus_close(other);
+    us_bus_close(tool);
+    us_bus_close(robot);
 }
 
 static void every_request_is_answered_once_over_cyclone(void **state) {
@@ -152,7 +145,6 @@ static void every_request_is_answered_once_over_cyclone(void **state) {
     us_client *clients[] = {add_client(tool, US_DIALECT_CYCLONE), add_client(tool, US_DIALECT_CYCLONE),
                             add_client(robot, US_DIALECT_CYCLONE)};
     check_exchange(service, clients, 3);
-    a_dialect_that_the_vendor_does_not_speak_is_refused(tool, US_DIALECT_FASTDDS);
     for (int i = 0; i < 3; i++)
         us_client_remove(clients[i]);
     us_service_remove(service);
@@ -160,19 +152,108 @@ static void every_request_is_answered_once_over_cyclone(void **state) {
     us_bus_close(robot);
 }
 
+static void both_dialects_are_answered_over_cyclone(void **state) {
+    (void)state;
+    if (has_fastdds()) check_dialects("cyclone");
+}
+
 static void both_dialects_are_answered_over_fast_dds(void **state) {
     (void)state;
+    if (has_fastdds()) check_dialects("fastdds");
+}
+
+// ---- the other vendor, when it is wanted ----
+
+static int count_participants(us_bus *bus) {
+    us_participant list[20];
+    int32_t n = 0;
+    assert_int_equal(us_bus_list_participants(bus, list, 20, &n), US_OK);
+    return n;
+}
+
+static bool has_heard_of(us_bus *bus, const char *topic) {
+    us_endpoint list[100];
+    int32_t n = 0;
+    bool has = false;
+    assert_int_equal(us_bus_list(bus, list, 100, &n), US_OK);
+    for (int32_t i = 0; i < n && i < 100; i++)
+        has = has || strcmp(list[i].topic, topic) == 0;
+    return has;
+}
+
+static void without_a_client_of_the_other_vendor_there_is_no_second_participant(void **state) {
+    (void)state;
     if (!has_fastdds()) return;
-    us_bus *robot = open_bus("fastdds", test_domain()), *tool = open_bus("cyclone", test_domain()),
-           *other = open_bus("fastdds", test_domain());
+    us_bus *robot = open_bus("cyclone", test_domain()), *tool = open_bus("fastdds", test_domain());
     us_service *service = add_service(robot);
-    us_client *clients[] = {add_client(tool, US_DIALECT_CYCLONE), add_client(other, US_DIALECT_FASTDDS)};
-    check_exchange(service, clients, 2);
-    a_dialect_that_the_vendor_does_not_speak_is_refused(other, US_DIALECT_CYCLONE);
-    for (int i = 0; i < 2; i++)
-        us_client_remove(clients[i]);
+    us_reader *reader = add_reader(tool, "/test/other", usi_type_clock, (us_qos){.depth = 1}, NULL, NULL);
+    us_writer *elsewhere = add_writer(tool, "rq/test/elsewhereRequest", usi_type_get_parameters_request,
+                                      (us_qos){.is_reliable = true, .depth = 10});
+    // They have met: the robot's bus has heard of a client, of another service.
+    WAIT_FOR(has_heard_of(robot, "rq/test/elsewhereRequest"));
+    assert_int_equal(count_participants(robot), 2);
+    us_client *client = add_client(tool, US_DIALECT_FASTDDS);
+    meet(service, client);
+    assert_int_equal(count_participants(robot), 3);
+    us_client_remove(client);
+    us_writer_remove(elsewhere);
+    us_reader_remove(reader);
     us_service_remove(service);
-    us_bus_close(other);
+    us_bus_close(tool);
+    us_bus_close(robot);
+}
+
+// A service that comes after its client is found too.
+static void a_client_may_be_there_before_the_service(void **state) {
+    (void)state;
+    if (!has_fastdds()) return;
+    us_bus *robot = open_bus("cyclone", test_domain()), *tool = open_bus("fastdds", test_domain());
+    us_client *client = add_client(tool, US_DIALECT_FASTDDS);
+    for (int i = 0; i < 3; i++) {
+        us_service *service = add_service(robot);
+        meet(service, client);
+        us_service_remove(service);
+        WAIT_FOR(!us_client_is_ready(client));
+    }
+    us_client_remove(client);
+    us_bus_close(tool);
+    us_bus_close(robot);
+}
+
+// ---- handlers ----
+
+static void on_echo(void *context, us_service *service, us_request_id id, const void *bytes, size_t length) {
+    (void)context;
+    us_msg_parameter_value value = {.type = 2};
+    _Alignas(16) uint8_t memory[BYTES], reply_bytes[BYTES];
+    const void *m = NULL;
+    if (us_message_decode(usi_type_get_parameters_request, bytes, length, memory, sizeof memory, &m, NULL))
+        return;
+    value.integer_value = strtol(((const us_msg_get_parameters_request *)m)->names._buffer[0] + 1, NULL, 10);
+    const us_msg_get_parameters_response reply = {.values = {._length = 1, ._buffer = &value}};
+    size_t n = 0;
+    if (!us_message_encode(usi_type_get_parameters_response, &reply, reply_bytes, sizeof reply_bytes, &n))
+        us_service_reply(service, id, reply_bytes, n);
+}
+
+static void a_handler_answers_by_itself(void **state) {
+    (void)state;
+    us_bus *robot = open_bus("cyclone", test_domain()), *tool = open_bus("cyclone", test_domain());
+    us_service *service = add_service(robot);
+    us_client *client = add_client(tool, US_DIALECT_CYCLONE);
+    assert_int_equal(us_service_serve(service, NULL, NULL), US_ERR_ARG);
+    assert_int_equal(us_service_serve(service, on_echo, NULL), US_OK);
+    meet(NULL, client);
+    for (int i = 0; i < N_ASK; i++) {
+        const int64_t number = ask(client, i);
+        int value = -1;
+        int64_t answered = 0;
+        WAIT_FOR((answered = take_reply(client, &value)) != 0);
+        assert_int_equal(answered, number);
+        assert_int_equal(value, i);
+    }
+    us_service_remove(service);
+    us_client_remove(client);
     us_bus_close(tool);
     us_bus_close(robot);
 }
@@ -212,20 +293,18 @@ static void each_kind_of_client_meets_the_pair_of_its_own_dialect(void **state) 
     (void)state;
     check_meeting("cyclone", "cyclone", 1, 1);
     if (!has_fastdds()) return;
-    // It would not be answered.
-    check_meeting("cyclone", "fastdds", 1, 0);
+    check_meeting("cyclone", "fastdds", 2, 1);
     check_meeting("fastdds", "cyclone", 2, 1);
-    // Fast DDS has no policy that Cyclone's clients have and its own have not: requests are told apart by the
-    // vendor of who asks.
-    check_meeting("fastdds", "fastdds", 2, 2);
+    check_meeting("fastdds", "fastdds", 1, 1);
 }
 
-// ---- a program of Fast DDS ----
+// ---- programs of others ----
 
-static bool start_asker(peer *out, const char *role, const char *times) {
-    char program[] = US_BINARY_DIR "/tests/e2e/asker_fastdds";
+static bool start_asker(peer *out, const char *vendor, const char *role, const char *times) {
+    char program[300];
+    snprintf(program, sizeof program, US_BINARY_DIR "/tests/e2e/asker_%s", vendor);
     if (access(program, X_OK) != 0) {
-        print_message("skipped: asker_fastdds is not built\n");
+        print_message("skipped: asker_%s is not built\n", vendor);
         return false;
     }
     char domain[16], what[16], n[16];
@@ -236,11 +315,11 @@ static bool start_asker(peer *out, const char *role, const char *times) {
     return true;
 }
 
-static void check_program(const char *vendor) {
+static void check_program(const char *vendor, const char *theirs) {
     us_bus *robot = open_bus(vendor, test_domain());
     us_service *service = add_service(robot);
     peer p;
-    if (start_asker(&p, "ask", "500")) {
+    if (start_asker(&p, theirs, "ask", "500")) {
         struct pollfd waiting = {.fd = p.out, .events = POLLIN};
         const double until = clock_now() + 4 * PATIENCE;
         int n = 0;
@@ -260,16 +339,26 @@ static void check_program(const char *vendor) {
 
 static void a_program_that_asks_as_rmw_fastrtps_does_is_answered(void **state) {
     (void)state;
-    if (has_fastdds()) check_program("fastdds");
+    if (!has_fastdds()) return;
+    check_program("fastdds", "fastdds");
+    check_program("cyclone", "fastdds");
 }
 
-static void a_program_that_answers_as_rmw_fastrtps_does_can_be_asked(void **state) {
+static void a_program_that_asks_as_rmw_cyclonedds_does_is_answered(void **state) {
     (void)state;
-    if (!has_fastdds()) return;
-    us_bus *bus = open_bus("fastdds", test_domain());
+    check_program("cyclone", "cyclone");
+    if (has_fastdds()) check_program("fastdds", "cyclone");
+}
+
+// A server of theirs, asked over a bus of either vendor.
+static void check_server(const char *vendor, const char *theirs, us_dialect dialect) {
+    us_bus *bus = open_bus(vendor, test_domain());
     peer p;
-    if (start_asker(&p, "serve", "")) {
-        us_client *client = add_client(bus, US_DIALECT_FASTDDS);
+    if (start_asker(&p, theirs, "serve", "")) {
+        us_client *client = add_client(bus, dialect);
+        // One in the other dialect does not find it.
+        us_client *other =
+            add_client(bus, dialect == US_DIALECT_CYCLONE ? US_DIALECT_FASTDDS : US_DIALECT_CYCLONE);
         meet(NULL, client);
         for (int i = 0; i < N_ASK; i++) {
             const int64_t number = ask(client, i);
@@ -278,10 +367,21 @@ static void a_program_that_answers_as_rmw_fastrtps_does_can_be_asked(void **stat
             WAIT_FOR((answered = take_reply(client, &value)) != 0);
             assert_int_equal(answered, number);
         }
+        assert_false(us_client_is_ready(other));
+        us_client_remove(other);
         us_client_remove(client);
         stop_peer(&p);
     }
     us_bus_close(bus);
+}
+
+static void programs_that_answer_as_the_rmw_layers_do_can_be_asked(void **state) {
+    (void)state;
+    if (!has_fastdds()) return;
+    check_server("fastdds", "fastdds", US_DIALECT_FASTDDS);
+    check_server("cyclone", "fastdds", US_DIALECT_FASTDDS);
+    check_server("cyclone", "cyclone", US_DIALECT_CYCLONE);
+    check_server("fastdds", "cyclone", US_DIALECT_CYCLONE);
 }
 
 // ---- arguments ----
@@ -316,10 +416,15 @@ static void bad_definitions_and_messages_are_refused(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_request_is_answered_once_over_cyclone),
+    cmocka_unit_test(both_dialects_are_answered_over_cyclone),
     cmocka_unit_test(both_dialects_are_answered_over_fast_dds),
+    cmocka_unit_test(without_a_client_of_the_other_vendor_there_is_no_second_participant),
+    cmocka_unit_test(a_client_may_be_there_before_the_service),
+    cmocka_unit_test(a_handler_answers_by_itself),
     cmocka_unit_test(each_kind_of_client_meets_the_pair_of_its_own_dialect),
     cmocka_unit_test(a_program_that_asks_as_rmw_fastrtps_does_is_answered),
-    cmocka_unit_test(a_program_that_answers_as_rmw_fastrtps_does_can_be_asked),
+    cmocka_unit_test(a_program_that_asks_as_rmw_cyclonedds_does_is_answered),
+    cmocka_unit_test(programs_that_answer_as_the_rmw_layers_do_can_be_asked),
     cmocka_unit_test(bad_definitions_and_messages_are_refused),
 };
 

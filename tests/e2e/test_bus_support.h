@@ -464,4 +464,22 @@ static inline int32_t take_all(us_reader *reader) {
     return n;
 }
 
+// Whether the plug-in was built. Without it a test says so and passes.
+static inline bool has_fastdds(void) {
+    us_bus_def def = us_bus_def_default();
+    def.vendor = "fastdds";
+    def.domain = test_domain();
+    us_bus *bus = NULL;
+    us_error err = {0};
+    us_status status = us_bus_open(&def, &bus, &err);
+    if (status == US_OK) {
+        us_bus_close(bus);
+        return true;
+    }
+    assert_non_null(strstr(err.message, "libunderstudy-fastdds.so"));
+    assert_non_null(strstr(err.remedy, "US_PLUGIN_PATH"));
+    print_message("skipped: the plug-in for Fast DDS is not built\n");
+    return false;
+}
+
 #endif

@@ -110,9 +110,9 @@ static void check_says_whether_services_answer_requests(void **state) {
     (void)state;
     write_text("doubtful.urdf", doubtful_robot);
     for (int is_on = 0; is_on < 2; is_on++) {
-        write_text("asked.xml", is_on ? "<scene version='1'><robot name='r' file='doubtful.urdf'><network "
-                                        "services='true'/></robot></scene>"
-                                      : "<scene version='1'><robot name='r' file='doubtful.urdf'/></scene>");
+        write_text("asked.xml", is_on ? "<scene version='1'><robot name='r' file='doubtful.urdf'/></scene>"
+                                      : "<scene version='1'><robot name='r' file='doubtful.urdf'><network "
+                                        "services='false'/></robot></scene>");
         outcome a = run("check asked.xml");
         assert_code(a, 0);
         assert_int_equal(strstr(a.out, "answers requests to its services") != NULL, is_on);

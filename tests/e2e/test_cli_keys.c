@@ -92,7 +92,7 @@ static void keys_say_what_is_wrong(void **state) {
     assert_has(a.err, "understudy keys create");
     a = run("keys add keystore /rover");
     assert_code(a, 4);
-    assert_has(a.err, "keystore/public/ca.cert.pem");
+    assert_has(a.err, "keystore/public/identity_ca.cert.pem");
     assert_code(run("keys create keystore"), 0);
     a = run("keys create keystore");
     assert_code(a, 4);
@@ -204,7 +204,8 @@ static void a_switch_works_between_secured_domains(void **state) {
     use_security("true", "Enforce", "keystore", NULL);
     pid_t sw =
         start("switch",
-              "switch k10 --operators %d --hardware %d --proxy %d --watchdog 10 --enclave /switch/operators "
+              "switch k10 --visible --operators %d --hardware %d --proxy %d --watchdog 10 --enclave "
+              "/switch/operators "
               "--hardware-enclave /switch/hardware --proxy-enclave /switch/proxy --plain --evidence none",
               o, h, p);
     WAIT_FOR(has("switch.out", "the hardware is heard") && has("switch.out", "the proxy is heard"));
@@ -212,8 +213,17 @@ static void a_switch_works_between_secured_domains(void **state) {
     outcome a = run("echo /k10/odom --count 1 --timeout 20 --field child_frame_id");
     assert_code(a, 0);
     assert_has(a.out, "k10/");
-    a = run("switch k10 --to proxy --wait 10");
+    a = run("switch k10 --visible --to proxy --wait 10");
     assert_code(a, 0);
+    // Operators have no keys of the proxy's domain; who looks after the proxy has.
+    a = run("switch k10 --proxy %d --status", p);
+    assert_code(a, 2);
+    assert_has(a.err, "not meant for domain");
+    use_security("true", "Enforce", "keystore", NULL);
+    a = run("switch k10 --proxy %d --proxy-enclave /proxy --status --wait 10", p);
+    assert_code(a, 0);
+    assert_has(a.out, "in control: proxy");
+    use_security("true", "Enforce", "keystore", "/operator");
     assert_code(run("drive k10 --v 0.2 --time 0.5 --quiet"), 0);
     // without keys there is nobody
     use_security(NULL, NULL, NULL, NULL);

@@ -60,9 +60,12 @@ static double wait_for_end(pid_t pid, double patience, int *out_code) {
 
 static double worst;
 static char worst_line[200];
+static char pressed[4000];  // " run echo ...": the commands that were tried
 
 // Starts, waits, presses Ctrl-C. A command that has ended by then is none that takes long.
 static void press(const char *line, double after) {
+    const size_t n = strlen(pressed);
+    snprintf(pressed + n, sizeof pressed - n, " %.*s ", (int)strcspn(line, " "), line);
     const pid_t pid = start(line, -1);
     int code = 0;
     if (wait_for_end(pid, after, &code) >= 0) {
@@ -147,6 +150,7 @@ static void commands_of_the_network_end(void **state) {
         "switch k10 --to proxy --wait 30",
         "switch k10 --watch",
         "tell pause",
+        "fault k10 imu=stuck",
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         press_at_all_times(lines[i], "");
@@ -170,6 +174,10 @@ static void commands_that_compute_end(void **state) {
     press_at_all_times("bench %s/scenes/%s.xml --steps 1000000", "default");
     press_at_all_times("bench chain-100 --steps 1000000", "");
     press_at_all_times("check %s/scenes/%s.xml", "forest");
+    press_at_all_times("info %s/scenes/%s.xml", "forest");
+    press_at_all_times("eval %s/scenes/%s.xml", "forest");
+    press_at_all_times("sense %s/scenes/%s.xml --time 1000 -o frame.ply", "lidar");
+    press("keys create keystore", 0.01);
     for (int i = 0; i < 3; i++) {
         // A site that was not finished is in the way of the next.
         if (system("rm -rf site")) fail_msg("the directory \"site\" cannot be removed");
@@ -231,11 +239,30 @@ static void a_command_that_was_not_given_is_no_success(void **state) {
     free(err);
 }
 
+// Every command of the program is among those above.
+static void no_command_was_left_out(void **state) {
+    (void)state;
+    outcome a = run("help");
+    assert_code(a, 0);
+    const char *at = strstr(a.out, "Commands:\n");
+    assert_non_null(at);
+    int n = 0;
+    for (at = strchr(at, '\n') + 1; *at == ' '; at = strchr(at, '\n') + 1, n++) {
+        char name[40];
+        assert_int_equal(sscanf(at, " %30s", name + 1), 1);
+        name[0] = ' ';
+        memcpy(name + strlen(name), " ", 2);
+        if (strcmp(name, " help ") != 0 && !strstr(pressed, name)) fail_msg("%s was not tried", name);
+    }
+    assert_true(n > 10);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commands_of_the_network_end),
         cmocka_unit_test(runs_end),
         cmocka_unit_test(commands_that_compute_end),
+        cmocka_unit_test(no_command_was_left_out),
         cmocka_unit_test(a_frozen_listener_holds_nobody_up),
         cmocka_unit_test(a_command_whose_output_nobody_reads_ends),
         cmocka_unit_test(a_command_that_was_not_given_is_no_success),

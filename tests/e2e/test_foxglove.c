@@ -19,24 +19,24 @@
 
 // ---- somebody else's client ----
 
-static void somebody_elses_client_sees_the_robot_and_drives_it(void **state) {
-    (void)state;
+// Runs the scene and a program of node against it; what that printed. Skips without the npm packages.
+static const char *run_client(const char *scene, const char *program, const char *argument) {
+    static char text[16384];
     const char *npm = getenv("US_NPM");
-    char path[1200], command[2400], text[16384];
+    char path[1200], command[3000];
     snprintf(path, sizeof path, "%s/@foxglove/ws-protocol/package.json", npm ? npm : "");
     if (!npm || access(path, R_OK) != 0) {
         print_message("skipped: US_NPM names no node_modules directory with @foxglove/ws-protocol\n");
         skip();
     }
-    net_write_k10("k10.xml", "");
     unlink("run.out");  // of an earlier run
-    net_run("k10.xml --port 0 --offline");
+    net_run("%s --port 0 --offline", scene);
     NET_WAIT(strstr(net_output(), "page: http://") && strchr(strstr(net_output(), "page: http://"), '\n'));
     int port = 0;
     assert_int_equal(sscanf(strstr(net_output(), "page: "), "page: http://localhost:%d/", &port), 1);
     snprintf(command, sizeof command,
-             "US_NPM='%s' timeout 60 node '%s/tests/e2e/foxglove_client.mjs' ws://localhost:%d 2>&1", npm,
-             US_SOURCE_DIR, port);
+             "US_NPM='%s' timeout 60 node '%s/tests/e2e/%s' ws://localhost:%d '%s' 2>&1", npm, US_SOURCE_DIR,
+             program, port, argument);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
     size_t n = fread(text, 1, sizeof text - 1, pipe);
@@ -44,10 +44,55 @@ static void somebody_elses_client_sees_the_robot_and_drives_it(void **state) {
     int code = pclose(pipe);
     if (code != 0) print_message("%s\n%s\n", text, net_output());
     assert_int_equal(code, 0);
+    assert_int_equal(net_end(SIGTERM), 0);
+    return text;
+}
+
+static void somebody_elses_client_sees_the_robot_and_drives_it(void **state) {
+    (void)state;
+    net_write_k10("k10.xml", "");
+    const char *text = run_client("k10.xml", "foxglove_client.mjs", "");
     assert_non_null(strstr(text, "joints 10 first left_rocker"));
     assert_non_null(strstr(text, "moved by itself 0.00"));
     assert_non_null(strstr(text, "moved when driven: yes"));
-    assert_int_equal(net_end(SIGTERM), 0);
+}
+
+// A stone of four triangles, in the words of STL.
+static void write_stone(const char *path) {
+    static const double corner[4][3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    static const int face[4][3] = {{0, 2, 1}, {0, 1, 3}, {0, 3, 2}, {1, 2, 3}};
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(f, "solid stone\n");
+    for (int i = 0; i < 4; i++) {
+        fprintf(f, "facet normal 0 0 0\nouter loop\n");
+        for (int k = 0; k < 3; k++) {
+            const double *p = corner[face[i][k]];
+            fprintf(f, "vertex %g %g %g\n", p[0], p[1], p[2]);
+        }
+        fprintf(f, "endloop\nendfacet\n");
+    }
+    fprintf(f, "endsolid stone\n");
+    assert_int_equal(fclose(f), 0);
+}
+
+static void somebody_elses_client_sees_the_scene_and_steers_the_world(void **state) {
+    (void)state;
+    write_stone("stone.stl");
+    net_write_scene(
+        "scene.xml",
+        "<shape name='ground' type='height-field' nx='81' ny='81' dx='0.1' dy='0.1' expression='0' "
+        "surface='sand' bed='5 cm'/>"
+        "<shape name='slab' type='box' size='2 1 0.5' xyz='5 0 0' rgba='0.25 0.5 0.75 1'/>"
+        "<shape name='pill' type='capsule' size='0.2 0.6' xyz='-5 0 1'/>"
+        "<shape name='stone' type='mesh' file='stone.stl' xyz='0 6 0'/>",
+        "<material name='sand'><soil like='fjs1'/></material><material name='rubber'/>",
+        "<surface link='*_wheel' surface='rubber'/>");
+    const char *text = run_client("scene.xml", "foxglove_scene.mjs", US_SOURCE_DIR "/viewers/foxglove.json");
+    assert_non_null(strstr(text, "layout names what is there"));
+    assert_non_null(strstr(text, "scene is there"));
+    assert_non_null(strstr(text, "files are served"));
+    assert_non_null(strstr(text, "services and parameters work"));
 }
 
 // ---- the world in this process ----
@@ -233,7 +278,8 @@ static void a_client_is_told_what_there_is(void **state) {
         client c;
         join(&c, &(ws_def){.protocol = protocols[k]});
         char *text = cJSON_PrintUnformatted(c.info);
-        assert_non_null(strstr(text, "\"capabilities\":[\"time\",\"clientPublish\"]"));
+        assert_non_null(strstr(text, "\"capabilities\":[\"time\",\"clientPublish\",\"services\","
+                                     "\"parameters\",\"parametersSubscribe\",\"assets\"]"));
         assert_non_null(strstr(text, "\"supportedEncodings\":[\"cdr\"]"));
         cJSON_free(text);
         // The same run, the same session.
@@ -378,8 +424,10 @@ static void what_cannot_be_is_said_and_too_much_of_it_ends_the_session(void **st
             "cmd_vel\",\"encoding\":\"json\",\"schemaName\":\"geometry_msgs/msg/"
             "Twist\"}]}");
     expect_status(&c, 2, "cdr");
-    say(&c, "{\"op\":\"getParameters\",\"parameterNames\":[]}");
-    expect_status(&c, 2, "getParameters");
+    say(&c, "{\"op\":\"subscribeConnectionGraph\"}");
+    expect_status(&c, 2, "subscribeConnectionGraph");
+    say(&c, "{\"op\":\"getParameters\",\"parameterNames\":[7]}");
+    expect_status(&c, 2, "not a text");
     say(&c, "{\"op\":\"clientInfo\",\"name\":\"somebody\"}");
     say(&c, "nonsense");
     expect_status(&c, 2, "not JSON");
@@ -481,6 +529,7 @@ static void a_slow_client_loses_samples_and_is_told_while_others_get_all(void **
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(somebody_elses_client_sees_the_robot_and_drives_it),
+        cmocka_unit_test(somebody_elses_client_sees_the_scene_and_steers_the_world),
         cmocka_unit_test(a_client_is_told_what_there_is),
         cmocka_unit_test(samples_come_to_those_who_subscribed_until_they_no_longer_want_them),
         cmocka_unit_test(what_is_said_once_comes_to_those_who_come_later_also_while_time_stands_still),

@@ -79,11 +79,43 @@ static void a_driver_says_that_the_robot_was_without(void **state) {
     end(robot);
 }
 
+// What was due meanwhile does not come in one burst: it takes as long as the recording, and the standstill.
+static void a_recording_that_is_played_goes_on_later(void **state) {
+    (void)state;
+    assert_code(
+        run("run %s/scenes/flat.xml --offline --headless --rate max --time 4 --quiet --record played.mcap",
+            US_SOURCE_DIR),
+        0);
+    const double begun = clock_now();
+    pid_t player = start("play", "replay played.mcap");
+    WAIT_FOR(strstr(run("echo /k10/odom --count 1 --timeout 5 --field child_frame_id").out, "k10/"));
+    freeze(player);
+    WAIT_FOR(has("play.out", "played "));
+    end(player);
+    assert_true(clock_now() - begun > 4 + 1e-3 * FREEZE_MS);
+    assert_true(has("play.err", "stood still for "));
+    assert_true(has("play.err", "comes that much later"));
+}
+
+static void what_was_measured_meanwhile_is_said_to_be_wrong(void **state) {
+    (void)state;
+    pid_t robot = start_flat("--quiet"), measuring = start("rates", "topics --rates 15");
+    // It is measuring when others see its readers, which belong to no node.
+    WAIT_FOR(strstr(run("topics --wait 0.5").out, "/k10/driver -> (DDS)"));
+    freeze(measuring);
+    WAIT_FOR(has("rates.out", "/k10/odom"));
+    assert_true(has("rates.err", "what was measured in that time is wrong"));
+    end(measuring);
+    end(robot);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_run_goes_on_and_its_recording_is_whole, kill_the_rest),
         cmocka_unit_test_teardown(a_recording_of_the_network_says_what_may_be_missing, kill_the_rest),
         cmocka_unit_test_teardown(a_driver_says_that_the_robot_was_without, kill_the_rest),
+        cmocka_unit_test_teardown(a_recording_that_is_played_goes_on_later, kill_the_rest),
+        cmocka_unit_test_teardown(what_was_measured_meanwhile_is_said_to_be_wrong, kill_the_rest),
     };
     return cmocka_run_group_tests(tests, start_alone, NULL);
 }

@@ -152,7 +152,8 @@ static inline theatre *open_theatre(const char *hardware_options, const char *sw
     use_domain(test_domain_of(2));
     t->proxy = start("proxy", "run flat.xml --headless --record run.mcap");
     use_domain(test_domain_of(0));
-    t->sw = start("switch", "switch k10 --operators %d --hardware %d --proxy %d --evidence evidence.jsonl %s",
+    t->sw = start("switch",
+                  "switch k10 --visible --operators %d --hardware %d --proxy %d --evidence evidence.jsonl %s",
                   (int)test_domain_of(0), (int)test_domain_of(1), (int)test_domain_of(2), switch_options);
     us_qos reliable = {.is_reliable = true};
     t->bus = open_bus("cyclone", test_domain_of(0));

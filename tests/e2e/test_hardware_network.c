@@ -129,14 +129,45 @@ static char *words_of(const char *topic) {
 static void operators_see_the_same_robot_as_the_proxy(void **state) {
     (void)state;
     NEEDS_HARDWARE();
-    // What the proxy has beside: the truth, trajectories, and the rover services but for the motors'.
-    static const char proxy_alone[] = "hears rt/k10/joint_trajectory\n"
+    // What the proxy has beside: the truth, trajectories, the rover services but for the motors', requests,
+    // and what ROS 2 wants of a node.
+    static const char proxy_alone[] = "hears rq/k10/driver/describe_parametersRequest\n"
+                                      "hears rq/k10/driver/get_logger_levelsRequest\n"
+                                      "hears rq/k10/driver/get_parameter_typesRequest\n"
+                                      "hears rq/k10/driver/get_parametersRequest\n"
+                                      "hears rq/k10/driver/list_parametersRequest\n"
+                                      "hears rq/k10/driver/set_logger_levelsRequest\n"
+                                      "hears rq/k10/driver/set_parametersRequest\n"
+                                      "hears rq/k10/driver/set_parameters_atomicallyRequest\n"
+                                      "hears rq/k10/locomotorRequest\n"
+                                      "hears rq/k10/motor_groupRequest\n"
+                                      "hears rq/k10/navigatorRequest\n"
+                                      "hears rq/k10/pose_estimatorRequest\n"
+                                      "hears rq/k10/propertiesRequest\n"
+                                      "hears rq/k10/waitRequest\n"
+                                      "hears rt/k10/joint_trajectory\n"
                                       "hears rt/k10/locomotor/command\n"
                                       "hears rt/k10/navigator/command\n"
                                       "hears rt/k10/pose_estimator/command\n"
+                                      "says rr/k10/driver/describe_parametersReply\n"
+                                      "says rr/k10/driver/get_logger_levelsReply\n"
+                                      "says rr/k10/driver/get_parameter_typesReply\n"
+                                      "says rr/k10/driver/get_parametersReply\n"
+                                      "says rr/k10/driver/list_parametersReply\n"
+                                      "says rr/k10/driver/set_logger_levelsReply\n"
+                                      "says rr/k10/driver/set_parametersReply\n"
+                                      "says rr/k10/driver/set_parameters_atomicallyReply\n"
+                                      "says rr/k10/locomotorReply\n"
+                                      "says rr/k10/motor_groupReply\n"
+                                      "says rr/k10/navigatorReply\n"
+                                      "says rr/k10/pose_estimatorReply\n"
+                                      "says rr/k10/propertiesReply\n"
+                                      "says rr/k10/waitReply\n"
                                       "says rt/k10/locomotor/status\n"
                                       "says rt/k10/navigator/status\n"
                                       "says rt/k10/pose_estimator/status\n"
+                                      "says rt/parameter_events\n"
+                                      "says rt/rosout\n"
                                       "says rt/understudy/truth/k10/odom\n";
     // What only a thing has that can be switched off.
     static const char hardware_alone[] = "hears rt/k10/emergency_stop\n"

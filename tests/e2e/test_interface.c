@@ -127,15 +127,18 @@ static void command(us_writer *writer, const char *id, const char *name, double 
     say(writer, "rapid::Command", values, 8);
 }
 
-static bool is_acknowledged(ear *ack, const char *id) {
-    while (hear(ack)) {
-        if (strcmp(text(ack, "cmdId"), id) == 0) return true;
-    }
-    return false;
+// The next Ack is this one: of this command, with RAPID's numbers of how it fares and has ended.
+static void expect_ack(ear *ack, const char *id, double status, double completed) {
+    NET_WAIT(hear(ack));
+    if (strcmp(text(ack, "cmdId"), id) != 0 || number(ack, "status") != status ||
+        number(ack, "completedStatus") != completed)
+        fail_msg("%s %g %g in place of %s %g %g", text(ack, "cmdId"), number(ack, "status"),
+                 number(ack, "completedStatus"), id, status, completed);
 }
+enum { EXECUTING = 1, COMPLETED = 3 };               // AckStatus
+enum { NOT = 0, OK = 1, FAILED = 3, CANCELED = 4 };  // AckCompletedStatus
 
-static void a_client_of_rapid_drives_the_rover(void **state) {
-    (void)state;
+static void drive_by_rapid(void) {
     peer = net_open("cyclone");
     load_rapid();
     ear *ack = listen_to("dds:rapid_ack", "rapid::Ack", reliable);
@@ -158,19 +161,42 @@ static void a_client_of_rapid_drives_the_rover(void **state) {
     assert_true(strstr(text(frames, "frames[0].name"), "k10/") != NULL);
 
     command(writer, "operator-1", "simpleMove", 3, 0);
-    NET_WAIT(is_acknowledged(ack, "operator-1"));
-    assert_true(number(ack, "status") == 1 && number(ack, "completedStatus") == 0);
+    expect_ack(ack, "operator-1", EXECUTING, NOT);
     NET_WAIT(hear(position) && number(position, "pose.xyz[0]") > 0.3);
     NET_WAIT(hear(joints) && number(joints, "angleVel[0]") > 0.5);
     command(writer, "operator-2", "stopAllMotion", 0, 0);
-    NET_WAIT(is_acknowledged(ack, "operator-2"));
+    // A stop ends what was on its way, and is done itself.
+    expect_ack(ack, "operator-1", COMPLETED, CANCELED);
+    expect_ack(ack, "operator-2", EXECUTING, NOT);
+    expect_ack(ack, "operator-2", COMPLETED, OK);
     NET_WAIT(hear(joints) && fabs(number(joints, "angleVel[0]")) < 0.02);
     assert_true(number(position, "pose.xyz[0]") < 3);
     // Nobody knows this one, and is told.
     command(writer, "operator-3", "jump", 0, 0);
-    NET_WAIT(is_acknowledged(ack, "operator-3"));
-    assert_true(number(ack, "status") == 3 && number(ack, "completedStatus") == 3);
+    expect_ack(ack, "operator-3", COMPLETED, FAILED);
     assert_true(text(ack, "message")[0] != 0);
+    // One that gets to its end says so then, and not before.
+    NET_WAIT(hear(position) && fabs(number(position, "velocity.xyz[0]")) < 0.01);
+    const double x = number(position, "pose.xyz[0]") + 0.6;
+    command(writer, "operator-4", "simpleMove", x, 0);
+    expect_ack(ack, "operator-4", EXECUTING, NOT);
+    command(writer, "operator-5", "noOp", 0, 0);
+    expect_ack(ack, "operator-5", EXECUTING, NOT);
+    expect_ack(ack, "operator-5", COMPLETED, OK);
+    expect_ack(ack, "operator-4", COMPLETED, OK);
+    const double stamp = number(ack, "hdr.timeStamp");
+    NET_WAIT(hear(position) && number(position, "hdr.timeStamp") >= stamp);
+    assert_true(fabs(number(position, "pose.xyz[0]") - x) <
+                0.12);  // within the command's 0.1, and one sample
+    // One goal takes the place of another, whoever sets it.
+    command(writer, "operator-6", "simpleMove", x + 2, 0);
+    expect_ack(ack, "operator-6", EXECUTING, NOT);
+    command(writer, "operator-7", "simpleMove", x + 3, 0);
+    expect_ack(ack, "operator-6", COMPLETED, CANCELED);
+    expect_ack(ack, "operator-7", EXECUTING, NOT);
+    us_writer *twist = net_speak(peer, "/k10/cmd_vel", usi_type_twist);
+    net_say(twist, usi_type_twist, &(us_msg_twist){.linear.x = 0.1});
+    expect_ack(ack, "operator-7", COMPLETED, CANCELED);
     assert_int_equal(net_end(SIGINT), 0);
     net_close(peer);
     free(ack);
@@ -179,6 +205,24 @@ static void a_client_of_rapid_drives_the_rover(void **state) {
     free(access);
     free(frames);
     us_interface_release(types);
+}
+
+static void a_client_of_rapid_drives_the_rover(void **state) {
+    (void)state;
+    drive_by_rapid();
+}
+
+static void a_client_of_rapid_drives_a_rover_over_fast_dds(void **state) {
+    (void)state;
+    net_peer *fast = net_open("fastdds");
+    if (!fast) {
+        print_message("skipped: the plug-in for Fast DDS is not built\n");
+        skip();
+    }
+    net_close(fast);
+    net_set_rmw("rmw_fastrtps_cpp");
+    drive_by_rapid();
+    net_set_rmw(NULL);
 }
 
 // ---------------------------------------------------------------- low level
@@ -232,6 +276,7 @@ static void a_low_level_client_holds_the_arm_by_gains_of_its_own(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_client_of_rapid_drives_the_rover),
+        cmocka_unit_test(a_client_of_rapid_drives_a_rover_over_fast_dds),
         cmocka_unit_test(a_low_level_client_holds_the_arm_by_gains_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, net_teardown);

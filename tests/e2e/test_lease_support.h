@@ -191,8 +191,8 @@ static inline int clear_stage(void **state) {
 
 static inline pid_t start_switch(const char *name, const char *options) {
     return start(name,
-                 "switch k10 --operators %d --hardware %d --proxy %d --evidence none --plain --ramp 0 "
-                 "--ramp-turn 0 %s",
+                 "switch k10 --visible --operators %d --hardware %d --proxy %d --evidence none --plain "
+                 "--ramp 0 --ramp-turn 0 %s",
                  (int)test_domain_of(0), (int)test_domain_of(1), (int)test_domain_of(2), options);
 }
 

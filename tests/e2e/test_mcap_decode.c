@@ -47,6 +47,16 @@ static void every_message_of_a_run_is_decoded_by_others(void **state) {
     assert_non_null(strstr(text, "joints 10 first left_rocker"));
     assert_non_null(strstr(text, "frame k10/odom stamp 2"));
     assert_non_null(strstr(text, "tick 2000"));
+    // What rosbag2 offers when it plays the file: numbers of rmw (history 1 keep last, 2 keep all;
+    // reliability 1 reliable; durability 1 transient local, 2 volatile).
+    assert_non_null(strstr(text, "bag records 2 messages "));
+    assert_non_null(strstr(text, "duration 2000000000 file run.mcap run.mcap"));
+    assert_non_null(
+        strstr(text, "offers /k10/robot_description history 1 depth 1 reliability 1 durability 1\n"));
+    assert_non_null(strstr(text, "offers /tf history 1 depth 100 reliability 1 durability 2\n"));
+    assert_non_null(strstr(text, "offers /k10/odom history 1 depth 10 reliability 1 durability 2\n"));
+    // Of what is no topic there is nothing to offer: rosbag2 takes its defaults.
+    assert_non_null(strstr(text, "offers /understudy/ticks \n"));
 }
 
 int main(void) {

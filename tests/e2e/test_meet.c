@@ -223,7 +223,7 @@ static void run_pairs(pair *pairs, int n) {
 
 // ---- the machine ----
 
-static bool has_fastdds(void) { return access(US_BINARY_DIR "/tests/e2e/meet_fastdds", X_OK) == 0; }
+static bool has_fastdds_program(void) { return access(US_BINARY_DIR "/tests/e2e/meet_fastdds", X_OK) == 0; }
 
 static int make_machine(void **state) {
     (void)state;
@@ -280,10 +280,10 @@ static void ours_meet_whom_theirs_meet(void **state) {
     static pair pairs[N_VENDOR * N_ENVIRONMENT * N_THEIRS];
     static char meets[N_VENDOR * N_ENVIRONMENT * N_THEIRS];
     int n = 0, n_wrong = 0;
-    for (int v = 0; v < (has_fastdds() ? N_VENDOR : 1); v++) {
+    for (int v = 0; v < (has_fastdds_program() ? N_VENDOR : 1); v++) {
         for (int e = 0; e < N_ENVIRONMENT; e++) {
             for (int t = 0; t < N_THEIRS; t++) {
-                if (!is_chosen(v, e, t) || (!has_fastdds() && t >= 8)) continue;
+                if (!is_chosen(v, e, t) || (!has_fastdds_program() && t >= 8)) continue;
                 const program ours = {vendors[v], "ours", e};
                 const bool is_first = (v + e + t) % 2 == 0;
                 const char answer = expect_of(v, e, t);
@@ -294,7 +294,7 @@ static void ours_meet_whom_theirs_meet(void **state) {
             }
         }
     }
-    if (!getenv("US_LONG_TESTS")) assert_true(n >= (has_fastdds() ? 60 : 20));
+    if (!getenv("US_LONG_TESTS")) assert_true(n >= (has_fastdds_program() ? 60 : 20));
     run_pairs(pairs, n);
     for (int i = 0; i < n; i++) {
         if (pairs[i].has_met != is_apart(meets[i])) continue;
@@ -311,7 +311,7 @@ static void ours_meet_whom_theirs_meet(void **state) {
 static void the_table_says_what_theirs_do(void **state) {
     (void)state;
     static pair pairs[2 * N_VENDOR * N_ENVIRONMENT * N_THEIRS];
-    if (!getenv("US_LONG_TESTS") || !has_fastdds()) {
+    if (!getenv("US_LONG_TESTS") || !has_fastdds_program()) {
         print_message("skipped: with US_LONG_TESTS and Fast DDS\n");
         return;
     }
@@ -343,7 +343,7 @@ static void ours_are_found_as_soon_as_theirs(void **state) {
     enum { N_TRY = 8, N_KIND = 4 };
     static const int kinds[N_KIND] = {0, 2, 8, 10};
     static pair pairs[2 * N_KIND * 2 * N_TRY];
-    if (!getenv("US_LONG_TESTS") || !has_fastdds()) {
+    if (!getenv("US_LONG_TESTS") || !has_fastdds_program()) {
         print_message("skipped: with US_LONG_TESTS and Fast DDS\n");
         return;
     }
@@ -375,7 +375,7 @@ static void ours_are_found_as_soon_as_theirs(void **state) {
 // Two of ours that meet, and one of theirs that ours answers: the network hears of none of it.
 static void nothing_leaves_the_machine(void **state) {
     (void)state;
-    for (int v = 0; v < (has_fastdds() ? N_VENDOR : 1); v++) {
+    for (int v = 0; v < (has_fastdds_program() ? N_VENDOR : 1); v++) {
         for (int e = 0; e < N_ENVIRONMENT; e++) {
             if (e == 1 || e == 3 || e == 4) continue;  // those who ask for the network, or for nobody
             const program ours = {vendors[v], "ours", e};

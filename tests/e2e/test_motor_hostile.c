@@ -331,6 +331,35 @@ static void a_stop_gets_through_while_all_places_are_held_and_more_crowd_in(void
     rig_stop();
 }
 
+// A sender that takes its time between connecting and its stop, while others crowd in and talk: it is worth
+// more than they are, and hears that its stop was taken.
+static void a_slow_sender_of_a_stop_outlives_those_who_talk(void **state) {
+    (void)state;
+    usi_motor_server_def def = rig_def();
+    def.max_client = 8;
+    rig_start(&def, true);
+    enum { N = 200 };
+    static int fd[N];
+    for (int i = 0; i < 8; i++)
+        fd[i] = rig_connect(SOCK_STREAM, 0);
+    RIG_WAIT_UNTIL(RIG_COUNT(n_tcp) == 8);
+    rig_peer *slow = rig_open(SOCK_STREAM);
+    rig_expect(slow, "MNAK,full");
+    for (int i = 8; i < N; i++) {
+        fd[i] = rig_connect(SOCK_STREAM, 0);
+        assert_int_equal(send(fd[i], "MPWRFLDR1;", 10, MSG_NOSIGNAL), 10);
+        // Each has been heard before the next one comes.
+        char first;
+        assert_int_equal(recv(fd[i], &first, 1, 0), 1);
+    }
+    rig_say(slow, "MSTP;");
+    rig_expect(slow, "MACKMSTP");
+    for (int i = 0; i < N; i++)
+        close(fd[i]);
+    rig_close(slow);
+    rig_stop();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slow_reader_loses_old_states_but_neither_the_newest_nor_an_acknowledgement),
@@ -342,6 +371,7 @@ int main(void) {
         cmocka_unit_test(answers_without_end_are_bounded_and_what_is_lost_is_told),
         cmocka_unit_test(states_told_by_several_threads_are_never_torn),
         cmocka_unit_test(a_stop_gets_through_while_all_places_are_held_and_more_crowd_in),
+        cmocka_unit_test(a_slow_sender_of_a_stop_outlives_those_who_talk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,15 +169,21 @@ static void sixty_four_clients_get_their_own_answers_and_the_next_may_stop_and_n
     rig_expect(late, "MNAK,full");
     rig_say(late, "MMOVFLDRV1;");
     rig_expect(late, "MNAKMMOVFLDRV1,full");
+    // Of every level a stop is taken, and no more.
+    rig_say(late, "RGTOR1,0;FRUNhome;RSTP;FSTP;");
+    rig_expect(late, "MNAKRGTOR1,0,full");
+    rig_expect(late, "MNAKFRUNhome,full");
     rig_say(late, "MSTP;");
-    RIG_WAIT_UNTIL(rig_n_taken() == 2 * N + 1);
+    RIG_WAIT_UNTIL(rig_n_taken() == 2 * N + 3);
     rig_peer *later = rig_open(SOCK_DGRAM);
     rig_say(later, "MMOVFLDRV1;MSTPFLDR;");
     rig_expect(later, "MNAKMMOVFLDRV1,full");
-    RIG_WAIT_UNTIL(rig_n_taken() == 2 * N + 2);
+    RIG_WAIT_UNTIL(rig_n_taken() == 2 * N + 4);
     assert_int_equal(RIG_COUNT(n_rejected), 2);
 
     rig_answer_all();
+    rig_expect(late, "MACKRSTP");
+    rig_expect(late, "MACKFSTP");
     rig_expect(late, "MACKMSTP");
     rig_expect(later, "MACKMSTPFLDR");
     rig_expect_end(late);
@@ -195,8 +201,8 @@ static void sixty_four_clients_get_their_own_answers_and_the_next_may_stop_and_n
     RIG_WAIT_UNTIL(RIG_COUNT(n_tcp) == N - 1);
     tcp[0] = rig_open(SOCK_STREAM);
     rig_say(tcp[0], "MSTP;");
-    RIG_WAIT_UNTIL(rig_n_taken() == 2 * N + 3);
-    assert_int_not_equal(rig.taken[2 * N + 2].client, old);
+    RIG_WAIT_UNTIL(rig_n_taken() == 2 * N + 5);
+    assert_int_not_equal(rig.taken[2 * N + 4].client, old);
     assert_int_equal(usi_motor_server_ack(rig.server, old, "MMOVFLDRV99", 11), US_OK);
     rig_answer_all();
     rig_expect(tcp[0], "MACKMSTP");

@@ -64,6 +64,8 @@ static const struct {
      true,
      {.is_reliable = true, .depth = 10}},
     {"rt/k10/navigator/status", usi_type_navigator_status, true, {.is_reliable = true, .depth = 10}},
+    {"rt/rosout", usi_type_log, true, {.is_reliable = true, .is_transient_local = true, .depth = 1000}},
+    {"rt/parameter_events", usi_type_parameter_event, true, {.is_reliable = true, .depth = 1000}},
     {"rt/k10/cmd_vel", usi_type_twist, false, {.is_reliable = true, .depth = 10}},
     {"rt/k10/cmd_vel_stamped", usi_type_twist_stamped, false, {.is_reliable = true, .depth = 10}},
     {"rt/k10/joint_trajectory", usi_type_joint_trajectory, false, {.is_reliable = true, .depth = 10}},
@@ -76,16 +78,20 @@ static const struct {
      {.is_reliable = true, .depth = 10}},
     {"rt/k10/navigator/command", usi_type_navigator_command, false, {.is_reliable = true, .depth = 10}},
 };
-enum { N_EXPECTED = sizeof expected / sizeof expected[0] };
+enum {
+    N_EXPECTED = sizeof expected / sizeof expected[0],
+    N_ALL = N_EXPECTED + 2 * (6 + 8),    // the rover services, and what tools ask a node
+    N_WORLD = 4 + 2 * 13 + (2 * 3 + 2),  // simulation_interfaces: services, and an action
+};
 
 static void the_driver_has_the_endpoints_of_the_robot(void **state) {
     (void)state;
     net_write_k10("k10.xml", "");
     net_run("k10.xml --headless --quiet");
     net_peer *p = net_open("cyclone");
-    NET_WAIT(n_of_node(p, "/k10/driver") == N_EXPECTED);
+    NET_WAIT(n_of_node(p, "/k10/driver") == N_ALL);
     // The world's own commands and status, and the topics of a switch, are told a moment later.
-    NET_WAIT(n_of_node(p, "/understudy/world") == 4);
+    NET_WAIT(n_of_node(p, "/understudy/world") == N_WORLD);
     int32_t n = list(p);
     for (int i = 0; i < N_EXPECTED; i++) {
         us_endpoint e = find(n, expected[i].topic, expected[i].type, expected[i].is_writer);
@@ -124,7 +130,7 @@ static void ros_discovery_info_names_nodes_and_endpoints(void **state) {
     net_run("k10.xml --headless --quiet");
     // Our bus makes the domain, with the loopback as its only interface; the reader is the vendor's own.
     net_peer *p = net_open("cyclone");
-    NET_WAIT(n_of_node(p, "/k10/driver") == N_EXPECTED);
+    NET_WAIT(n_of_node(p, "/k10/driver") == N_ALL);
     dds_entity_t participant = dds_create_participant((dds_domainid_t)net_domain(), NULL, NULL);
     assert_true(participant > 0);
     dds_entity_t topic =
@@ -163,7 +169,7 @@ static void ros_discovery_info_names_nodes_and_endpoints(void **state) {
             if (strcmp(node->node_name, "driver") != 0) continue;
             has_driver = true;
             assert_string_equal(node->node_namespace, "/k10");
-            assert_int_equal(node->writer_gid_seq._length + node->reader_gid_seq._length, N_EXPECTED);
+            assert_int_equal(node->writer_gid_seq._length + node->reader_gid_seq._length, N_ALL);
             // Each id is an endpoint that discovery knows, of that kind.
             int32_t n = list(p), n_found = 0;
             for (int32_t k = 0; k < n; k++) {
@@ -174,7 +180,7 @@ static void ros_discovery_info_names_nodes_and_endpoints(void **state) {
                 for (uint32_t j = 0; j < n_id; j++)
                     n_found += memcmp(ids[j].data, endpoints[k].id, 16) == 0;
             }
-            assert_int_equal(n_found, N_EXPECTED);
+            assert_int_equal(n_found, N_ALL);
         }
         dds_return_loan(reader, samples, 1);
     }

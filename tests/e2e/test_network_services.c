@@ -26,15 +26,16 @@ static void end(void) {
     net_close(p);
 }
 
-// How many endpoints of the robot there are for requests and replies.
-static int count_endpoints(void) {
+// How many endpoints of the robot there are for requests and replies, those of its node apart.
+static int count_endpoints(bool counts_node) {
     int32_t n = 0, count = 0;
     assert_int_equal(us_bus_list(net_bus(p), endpoints, MAX_ENDPOINT, &n), US_OK);
     assert_true(n > 10 && n <= MAX_ENDPOINT);
     for (int32_t i = 0; i < n; i++) {
         if (endpoints[i].is_own) continue;
-        bool asks = strncmp(endpoints[i].topic, "rq/", 3) == 0,
-             replies = strncmp(endpoints[i].topic, "rr/", 3) == 0;
+        if (!counts_node && strstr(endpoints[i].topic, "/driver/")) continue;
+        bool asks = strncmp(endpoints[i].topic, "rq/k10/", 7) == 0,
+             replies = strncmp(endpoints[i].topic, "rr/k10/", 7) == 0;
         if (asks || replies) assert_int_equal(endpoints[i].is_writer, replies);
         count += asks || replies;
     }
@@ -98,7 +99,7 @@ static void check_asking(void) {
 
 static void a_request_is_answered_with_its_numbers(void **state) {
     (void)state;
-    start("<network services='true'/>", NULL);
+    start("<network/>", NULL);
     check_asking();
     end();
 }
@@ -111,14 +112,14 @@ static void a_robot_on_another_vendor_answers_too(void **state) {
         return;
     }
     net_close(fast);
-    start("<network services='true'/>", "rmw_fastrtps_cpp");
+    start("<network/>", "rmw_fastrtps_cpp");
     check_asking();
     end();
 }
 
 static void every_service_has_its_endpoints_and_answers_each_of_many(void **state) {
     (void)state;
-    start("<network services='true'/>", NULL);
+    start("<network/>", NULL);
     int32_t motors = net_listen(p, "rr/k10/motor_groupReply", usi_type_motor_group_response);
     int32_t pose = net_listen(p, "rr/k10/pose_estimatorReply", usi_type_pose_estimator_response);
     int32_t navigator = net_listen(p, "rr/k10/navigatorReply", usi_type_navigator_response);
@@ -128,7 +129,7 @@ static void every_service_has_its_endpoints_and_answers_each_of_many(void **stat
     net_wait_match(p, motors);
     net_wait_match(p, pose);
     net_wait_match(p, navigator);
-    NET_WAIT(count_endpoints() == 8);
+    NET_WAIT(count_endpoints(false) == 12);
     // Two clients at once: each finds its own.
     us_msg_motor_profile profile = {.name = usi_text("front_right_steer"), .mode = 2, .value = 0.1};
     enum { N = 20 };
@@ -170,7 +171,7 @@ static void every_service_has_its_endpoints_and_answers_each_of_many(void **stat
 
 static void requests_and_replies_go_over_the_radio(void **state) {
     (void)state;
-    start("<network services='true'><uplink delay='0.4 s'/><downlink delay='0.3 s'/></network>", NULL);
+    start("<network><uplink delay='0.4 s'/><downlink delay='0.3 s'/></network>", NULL);
     int32_t replies = net_listen(p, "rr/k10/locomotorReply", usi_type_locomotor_response);
     us_writer *writer = net_speak(p, "rq/k10/locomotorRequest", usi_type_locomotor_request);
     net_wait_match(p, replies);
@@ -188,14 +189,106 @@ static void requests_and_replies_go_over_the_radio(void **state) {
 
 // ---------------------------------------------------------------- off
 
-static void without_the_setting_nobody_can_ask(void **state) {
+static void a_robot_without_services_cannot_be_asked(void **state) {
     (void)state;
-    start("", NULL);
+    start("<network services='false'/>", NULL);
     // Its reader stands beside those of the services, and the clock has run since all of them are there.
     us_writer *writer = net_speak(p, "/k10/navigator/command", usi_type_navigator_command);
     net_wait_until(p, 1);
-    assert_int_equal(count_endpoints(), 0);
+    assert_int_equal(count_endpoints(true), 0);
     us_writer_remove(writer);
+    end();
+}
+
+// ---------------------------------------------------------------- properties and waits
+
+static void a_client_sets_properties_and_waits_for_the_end_of_a_motion(void **state) {
+    (void)state;
+    start("<network services='true'/>", NULL);
+    int32_t set = net_listen(p, "rr/k10/propertiesReply", usi_type_properties_response);
+    int32_t over = net_listen(p, "rr/k10/waitReply", usi_type_wait_response);
+    int32_t went = net_listen(p, "rr/k10/navigatorReply", usi_type_navigator_response);
+    us_writer *ask_set = net_speak(p, "rq/k10/propertiesRequest", usi_type_properties_request);
+    us_writer *ask_wait = net_speak(p, "rq/k10/waitRequest", usi_type_wait_request);
+    us_writer *ask_go = net_speak(p, "rq/k10/navigatorRequest", usi_type_navigator_request);
+    net_wait_match(p, set);
+    net_wait_match(p, over);
+    net_wait_match(p, went);
+    us_msg_properties_request m = {.guid = 1, .seq = 1};
+    net_say(ask_set, usi_type_properties_request, &m);
+    const us_msg_properties_response *all = net_decode(p, set, wait_reply(set, 1, 1));
+    assert_true(all->accepted && all->properties._length > 20);
+    assert_string_equal(all->properties._buffer[0].name, "limit.speed");
+    assert_true(all->properties._buffer[0].value == 0.9);
+    assert_string_equal(all->properties._buffer[0].unit, "m/s");
+    assert_false(all->properties._buffer[0].writable);
+    // The site's frame is a metre to the left of where the robot began.
+    char *name = usi_text("site.y");
+    double value = 1;
+    m = (us_msg_properties_request){.guid = 1, .seq = 2, .mode = 2};
+    m.names._buffer = &name;
+    m.values._buffer = &value;
+    m.names._length = m.values._length = 1;
+    net_say(ask_set, usi_type_properties_request, &m);
+    const us_msg_properties_response *one = net_decode(p, set, wait_reply(set, 1, 2));
+    assert_true(one->accepted && one->properties._length == 1 && one->properties._buffer[0].value == 1);
+
+    us_msg_point point = {0.6, -1, 0};
+    us_msg_navigator_request go = {.guid = 1, .seq = 3};
+    go.command = (us_msg_navigator_command){.header.frame_id = usi_text("k10/site"),
+                                            .sequence = 40,
+                                            .mode = 1,
+                                            .speed = 0.5,
+                                            .tolerance = 0.1,
+                                            .timeout = 30};
+    go.command.points._buffer = &point;
+    go.command.points._length = 1;
+    net_say(ask_go, usi_type_navigator_request, &go);
+    assert_true(((const us_msg_navigator_response *)net_decode(p, went, wait_reply(went, 1, 3)))->accepted);
+    us_msg_wait_request wait = {
+        .guid = 1, .seq = 4, .service = usi_text("navigator"), .sequence = 40, .timeout = 0.1};
+    net_say(ask_wait, usi_type_wait_request, &wait);
+    wait.seq = 5;
+    wait.timeout = 60;
+    net_say(ask_wait, usi_type_wait_request, &wait);
+    const us_msg_wait_response *early = net_decode(p, over, wait_reply(over, 1, 4));
+    assert_false(early->accepted);
+    assert_int_equal(early->error, 3);
+    const us_msg_wait_response *late = net_decode(p, over, wait_reply(over, 1, 5));
+    assert_true(late->accepted);
+    assert_int_equal(late->state, 2);
+    assert_int_equal(late->error, 0);
+    end();
+}
+
+// As a K10's own software has it: wheel speeds five times a second, telemetry 25 times.
+static void motor_commands_come_at_five_hertz_and_telemetry_leaves_at_25(void **state) {
+    (void)state;
+    start("<network timeout='0.5 s'/>", NULL);
+    int32_t status = net_listen(p, "/k10/motor_group/status", usi_type_motor_group_status);
+    us_writer *writer = net_speak(p, "/k10/motor_group/command", usi_type_motor_group_command);
+    net_wait_match(p, status);
+    static const char *const names[] = {"front_left_drive", "front_right_drive", "rear_left_drive",
+                                        "rear_right_drive"};
+    us_msg_motor_profile profiles[4];
+    for (int i = 0; i < 4; i++)
+        profiles[i] = (us_msg_motor_profile){.name = usi_text(names[i]), .mode = 1, .value = 1.5};
+    const double begin = net_time(p);
+    const int64_t first = net_count(p, status);
+    for (int i = 0; i < 15; i++) {
+        us_msg_motor_group_command m = {.header.frame_id = usi_text(""), .sequence = (uint32_t)i + 1};
+        m.motors._buffer = profiles;
+        m.motors._length = 4;
+        net_say(writer, usi_type_motor_group_command, &m);
+        net_wait_until(p, begin + 0.2 * (i + 1));
+    }
+    // Never longer than the time-out without one: the wheels have gone on rolling.
+    NET_WAIT(net_number(p, status, -1, "sequence") == 15);
+    // Drives give way by torque over gain.
+    assert_true(fabs(net_number(p, status, -1, "motors[1].velocity") - 1.5) < 0.1);
+    const double rate = (double)(net_count(p, status) - first) / (net_time(p) - begin);
+    // By the clock of the simulation; a sample at either end is one more or less, of 75.
+    assert_true(fabs(rate - 25) < 1.5);
     end();
 }
 
@@ -205,7 +298,9 @@ int main(void) {
         cmocka_unit_test(a_robot_on_another_vendor_answers_too),
         cmocka_unit_test(every_service_has_its_endpoints_and_answers_each_of_many),
         cmocka_unit_test(requests_and_replies_go_over_the_radio),
-        cmocka_unit_test(without_the_setting_nobody_can_ask),
+        cmocka_unit_test(a_robot_without_services_cannot_be_asked),
+        cmocka_unit_test(a_client_sets_properties_and_waits_for_the_end_of_a_motion),
+        cmocka_unit_test(motor_commands_come_at_five_hertz_and_telemetry_leaves_at_25),
     };
     return cmocka_run_group_tests(tests, NULL, net_teardown);
 }

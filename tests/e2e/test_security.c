@@ -138,18 +138,49 @@ static void programs_with_keys_of_one_keystore_meet(void **state) {
     }
 }
 
-// Which of two begins the handshake follows from their names. With Fast DDS 2.9 it must be the other one:
-// these names have that order (docs/security.md).
+static void expect_meeting(const char *vendor_a, const char *keys_a, const char *vendor_b,
+                           const char *keys_b) {
+    us_bus *a = join(vendor_a, keys_a), *b = join(vendor_b, keys_b);
+    exchange(a, b, "/odom", 20);
+    exchange(b, a, "/cmd_vel", 20);
+    us_bus_close(b);
+    us_bus_close(a);
+}
+
+// Which of two begins the handshake follows from their certificates' names. With Fast DDS 2.9 it must be the
+// other one: these names have that order (docs/security.md).
 static void vendors_meet_where_cyclone_begins(void **state) {
     (void)state;
     if (!has_vendor("fastdds")) return;
     make_plain_enclave("ours", "/op");
-    us_bus *rover = join("cyclone", directory_of("ours", "/rover"));
-    us_bus *operator_ = join("fastdds", directory_of("ours", "/op"));
-    exchange(rover, operator_, "/odom", 20);
-    exchange(operator_, rover, "/cmd_vel", 20);
-    us_bus_close(operator_);
-    us_bus_close(rover);
+    expect_meeting("cyclone", directory_of("ours", "/rover"), "fastdds", directory_of("ours", "/op"));
+}
+
+// Whatever the names: those that do not have the order by themselves get it.
+static void vendors_meet_with_keys_that_say_whose_they_are(void **state) {
+    (void)state;
+    if (!has_vendor("fastdds")) return;
+    static const char *const names[] = {"/op", "/rover", "/a", "/fleet/rover_1", "/"};
+    enum { N = sizeof names / sizeof names[0] };
+    make_keystore("both");
+    for (int i = 0; i < N; i++) {
+        us_enclave_def def = us_enclave_def_default();
+        def.enclave = names[i];
+        def.vendor = "cyclone";
+        make_enclave("both", def);
+        def.enclave = names[(i + 1) % N];
+        def.vendor = "fastdds";
+        make_enclave("both", def);
+        expect_meeting("cyclone", directory_of("both", names[i]), "fastdds",
+                       directory_of("both", names[(i + 1) % N]));
+    }
+    us_enclave_def def = us_enclave_def_default();
+    def.vendor = "opendds";
+    char path[1024];
+    us_error err = {0};
+    snprintf(path, sizeof path, "%s/both", root);
+    assert_int_equal(us_keystore_add(path, &def, &err), US_ERR_VALUE);
+    assert_non_null(strstr(err.remedy, "cyclone or fastdds"));
 }
 
 // Two who trust each other talk while a third, who has no keys or those of another authority, listens to
@@ -288,20 +319,25 @@ static peer start_repeater(const char *vendor, const char *keys) {
     return start_peer(program, (char *[]){program, name, kind, number, directory, NULL});
 }
 
+// Says the marker until another process has said it again 20 times; looks at the wire meanwhile, if asked to.
+static void hear_repeater(us_bus *bus, capture *wire) {
+    us_writer *writer = add_writer(bus, "/odom", usi_type_string, reliable);
+    us_reader *reader = add_reader(bus, "/echo", usi_type_string, reliable, NULL, NULL);
+    for (int32_t n = 0, i = 0; n < 20; i++) {
+        assert_true(i < 4000);
+        write_text_message(writer, MARKER);
+        us_bus_wait(bus, 0.01);
+        n += take_all(reader);
+        if (wire) take_packets(wire);
+    }
+}
+
 // Two programs exchange the marker; *out gets what went over the wire meanwhile.
 static void watch_wire(const char *vendor, bool is_secured, const char *path, capture *out) {
     begin_capture(out, path);
     us_bus *rover = join(vendor, is_secured ? directory_of("ours", "/rover") : NULL);
     peer other = start_repeater(vendor, is_secured ? directory_of("ours", "/operator") : NULL);
-    us_writer *writer = add_writer(rover, "/odom", usi_type_string, reliable);
-    us_reader *reader = add_reader(rover, "/echo", usi_type_string, reliable, NULL, NULL);
-    for (int32_t n = 0, i = 0; n < 20; i++) {
-        assert_true(i < 4000);
-        write_text_message(writer, MARKER);
-        us_bus_wait(rover, 0.01);
-        n += take_all(reader);
-        take_packets(out);
-    }
+    hear_repeater(rover, out);
     stop_peer(&other);
     us_bus_close(rover);
     take_packets(out);
@@ -329,6 +365,72 @@ static void the_wire_carries_no_plain_text(void **state) {
         assert_true(secured.n_packet >= 20);
         assert_int_equal(secured.n_marked, 0);
     }
+}
+
+// ---------------------------------------------------------------- SROS 2
+
+// Two processes, as keys for a single domain serve one participant of Cyclone DDS in each.
+static void expect_meeting_apart(const char *vendor, const char *keys, const char *other_keys) {
+    us_bus *bus = join(vendor, keys);
+    peer other = start_repeater(vendor, other_keys);
+    hear_repeater(bus, NULL);
+    stop_peer(&other);
+    us_bus_close(bus);
+}
+
+static void make_by_sros2(const char *keystore, const char *kind, const char *enclaves) {
+    char line[2000];
+    snprintf(line, sizeof line, "bash '%s/tests/e2e/sros2_keystore.sh' '%s/%s' %d %s %s", US_SOURCE_DIR, root,
+             keystore, domain(), kind, enclaves);
+    assert_int_equal(system(line), 0);
+}
+
+// Keystores as SROS 2 makes them are used as they are, go on with `understudy keys add`, and the other way
+// round.
+static void keystores_of_sros2_are_used(void **state) {
+    (void)state;
+    static const char *const vendors[] = {"cyclone", "fastdds"}, *const kinds[] = {"old", "new"};
+    for (int k = 0; k < 2; k++) {
+        make_by_sros2(kinds[k], kinds[k], "/ /talker /fleet/listener");
+        us_enclave_info infos[4];
+        us_error err = {0};
+        int32_t n = 0;
+        char path[1024];
+        snprintf(path, sizeof path, "%s/%s", root, kinds[k]);
+        expect_ok(us_keystore_list(path, infos, 4, &n, &err), &err);
+        assert_int_equal(n, 3);
+        for (int i = 0; i < n; i++)
+            expect_ok(infos[i].status, &infos[i].error);
+        assert_int_equal(us_enclave_check(directory_of(kinds[k], "/talker"), domain() + 1, &err),
+                         US_ERR_VALUE);
+        make_plain_enclave(kinds[k], "/ours");
+        for (int v = 0; v < 2; v++) {
+            if (!has_vendor(vendors[v])) continue;
+            expect_meeting_apart(vendors[v], directory_of(kinds[k], "/talker"),
+                                 directory_of(kinds[k], "/fleet/listener"));
+            expect_meeting_apart(vendors[v], directory_of(kinds[k], "/"), directory_of(kinds[k], "/ours"));
+        }
+    }
+    make_by_sros2("ours", "old", "/theirs");
+    expect_meeting_apart("cyclone", directory_of("ours", "/theirs"), directory_of("ours", "/rover"));
+}
+
+// A keystore may have one authority for identities and another for permissions.
+static void two_authorities_are_told_apart(void **state) {
+    (void)state;
+    make_by_sros2("two", "old", "");
+    make_by_sros2("second", "old", "");
+    char line[4000];
+    snprintf(line, sizeof line,
+             "cd '%s/two' && mv -f ../second/public/ca.cert.pem public/identity_ca.cert.pem && "
+             "mv -f ../second/private/ca.key.pem private/identity_ca.key.pem && "
+             "mv -f public/ca.cert.pem public/permissions_ca.cert.pem && "
+             "mv -f private/ca.key.pem private/permissions_ca.key.pem",
+             root);
+    assert_int_equal(system(line), 0);
+    make_plain_enclave("two", "/rover");
+    make_by_sros2("two", "old", "/theirs");
+    expect_meeting_apart("cyclone", directory_of("two", "/rover"), directory_of("two", "/theirs"));
 }
 
 // ---------------------------------------------------------------- keys that do not hold
@@ -433,6 +535,9 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_with_keys_of_one_keystore_meet),
         cmocka_unit_test(vendors_meet_where_cyclone_begins),
+        cmocka_unit_test(vendors_meet_with_keys_that_say_whose_they_are),
+        cmocka_unit_test(keystores_of_sros2_are_used),
+        cmocka_unit_test(two_authorities_are_told_apart),
         cmocka_unit_test(without_keys_nothing_is_heard_and_nothing_moves),
         cmocka_unit_test(keys_of_another_authority_open_nothing),
         cmocka_unit_test(topics_that_are_not_allowed_are_refused),

@@ -25,7 +25,7 @@ static void hardware_and_proxy_stay_together(void **state) {
     // Commands go and samples come 0.2 s later: the hardware does the same that much later. What its motors
     // are slower by comes on top.
     assert_true(d.lag > 0.35 && d.lag < 0.8);
-    outcome a = run("switch k10 --status");
+    outcome a = ask_switch("--status");
     assert_code(a, 0);
     assert_has(a.out, "mode shadow");
     assert_has(a.out, "side by side: ok, confidence");

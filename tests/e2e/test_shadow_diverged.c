@@ -14,7 +14,7 @@ static void wrong_wheels_are_told_and_resync_brings_back(void **state) {
     pair *p = start_pair("--radius-error 0.25");
     operator_ *o = p->operator_;
     heard h;
-    outcome a = run("switch k10 --status");
+    outcome a = ask_switch("--status");
     assert_has(a.out, "side by side: ok");
     int64_t n_event = hear_of(p).n_event;
     command(o, 0.4, 0, 0.5, false);
@@ -33,22 +33,22 @@ static void wrong_wheels_are_told_and_resync_brings_back(void **state) {
     command(o, 0, 0, 0, false);
     WAIT_DRIVING(o, is_still(&h));
     // At rest they do the same, and are still where they diverged.
-    a = run("switch k10 --status");
+    a = ask_switch("--status");
     assert_has(a.out, "side by side: diverged");
     bring_together(p);
 
-    pid_t watcher = start("watch", "switch k10 --watch");
+    pid_t watcher = start("watch", "switch k10 --proxy %d --watch", (int)test_domain_of(2));
     char *text = NULL;
     WAIT_FOR((free(text), text = read_text("watch.out"), text && count_text(text, "ok, confidence") >= 2));
     free(text);
     end(watcher);
     // In mirror they are compared as well, and in no other mode.
-    a = run("switch k10 --to mirror --status");
+    a = ask_switch("--to mirror --status");
     assert_code(a, 0);
     assert_has(a.out, "mode mirror");
     assert_has(a.out, "side by side: ok");
-    assert_code(run("switch k10 --to hardware"), 0);
-    a = run("switch k10 --resync");
+    assert_code(ask_switch("--to hardware"), 0);
+    a = ask_switch("--resync");
     assert_code(a, 3);
     assert_has(a.err, "no comparison is running");
     end_pair(p);

@@ -105,7 +105,7 @@ static inline pair *start_pair_with(const char *hardware_options, const char *sw
     use_domain(test_domain_of(2));
     p->proxy = start("proxy", "run flat.xml --headless --quiet");
     use_domain(test_domain_of(0));
-    p->sw = start("switch", "switch k10 --hardware %d --proxy %d --mode shadow --watchdog 5 %s",
+    p->sw = start("switch", "switch k10 --visible --hardware %d --proxy %d --mode shadow --watchdog 5 %s",
                   (int)test_domain_of(1), (int)test_domain_of(2), switch_options);
     p->operator_ = join_as_operator();
     add_reader(p->operator_->bus, "/understudy/shadow", usi_type_string, (us_qos){.is_reliable = true},
@@ -137,6 +137,10 @@ static inline void drive_for(operator_ *o, double v, double w, double time) {
 
 // Straight ahead, until both have their wheels straight and do the same; then at rest. At the end of a curve
 // they may leave their wheels steered in one of two ways.
+static inline outcome ask_switch(const char *question) {
+    return run("switch k10 --proxy %d %s", (int)test_domain_of(2), question);
+}
+
 static inline void bring_together(pair *p) {
     operator_ *o = p->operator_;
     heard h;
@@ -144,7 +148,7 @@ static inline void bring_together(pair *p) {
     do {
         if (clock_now() > until) fail_msg("never together");
         drive_for(o, 0.3, 0, 1);
-        assert_code(run("switch k10 --resync"), 0);
+        assert_code(ask_switch("--resync"), 0);
         WAIT_DRIVING(o, !is_state(p, "degraded") && h.n > 0);
     } while (!is_state(p, "ok"));
     command(o, 0, 0, 0, false);

@@ -153,6 +153,7 @@ static us_switch_def switch_def(stage *s) {
     def.operators.domain = domain_of(0);
     def.hardware.domain = domain_of(1);
     def.proxy.domain = domain_of(2);
+    def.is_visible = true;
     def.on_change = hand_over;
     def.on_event = take_event;
     def.context = s;

@@ -179,7 +179,7 @@ static void start_actor(storm *s, int which) {
     char line[1024], *argv[MAX_ARGS];
     if (which == SWITCH) {
         snprintf(line, sizeof line,
-                 "switch k10 --operators %d --hardware %d --proxy %d --watchdog %g --on-loss other",
+                 "switch k10 --visible --operators %d --hardware %d --proxy %d --watchdog %g --on-loss other",
                  test_domain_of(0), test_domain_of(1), test_domain_of(2), WATCHDOG);
     } else if (!s->is_real) {
         snprintf(line, sizeof line, "--robot %s %d", name, test_domain_of(1 + which));

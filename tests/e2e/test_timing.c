@@ -154,8 +154,8 @@ static pid_t start_switch(void) {
     use_domain(test_domain_of(0));
     // When they speak is what counts here, not where they are.
     set_priority(SWITCH_PRIORITY);
-    pid_t pid = start("switch", "switch k10 --hardware %d --proxy %d --plain", (int)test_domain_of(1),
-                      (int)test_domain_of(2));
+    pid_t pid = start("switch", "switch k10 --visible --hardware %d --proxy %d --plain",
+                      (int)test_domain_of(1), (int)test_domain_of(2));
     set_priority(EAR_PRIORITY);
     return pid;
 }

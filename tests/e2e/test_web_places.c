@@ -145,12 +145,139 @@ static void connections_that_ask_for_nothing_keep_nobody_out(void **state) {
     end(r);
 }
 
+// One address has all places, answers every ping and speaks on each: it is alive, and nobody else would get
+// in.
+static void one_address_cannot_hold_all_places_however_alive_it_is(void **state) {
+    (void)state;
+    rig *r = begin_for(N_PLACE, NULL, NULL, 0, 0);
+    int fd[N_PLACE], in[2] = {-1, -1};
+    fill(r, fd, 0, 1);
+    double spoke[N_PLACE] = {0};
+    for (double until = now() + DEADLINE; in[1] < 0 && now() < until;) {
+        for (int k = 0; k < N_PLACE; k++) {
+            if (fd[k] < 0 || answer_pings(fd[k])) continue;
+            close(fd[k]);
+            fd[k] = -1;
+        }
+        // The last one to speak is the last one to go.
+        for (int k = 0; k < N_PLACE; k++) {
+            if (fd[k] < 0 || now() - spoke[k] < 0.5) continue;
+            spoke[k] = now();
+            say_frame(fd[k], 0x81, "drive", 5);
+        }
+        const int who = in[0] < 0 ? 0 : 1;
+        in[who] = try_from(r, 2);
+        nanosleep(&(struct timespec){0, 20000000}, NULL);
+    }
+    assert_true(in[1] >= 0);
+    check_echo(in[0]);
+    check_echo(in[1]);
+    assert_non_null(strstr(r->last_refused, "of all 8 places"));
+    // The crowd does not get them back: it holds more than they do.
+    for (int k = 0; k < 20; k++)
+        assert_int_equal(try_from(r, 1), -1);
+    check_echo(in[0]);
+    close_all(in, 2);
+    close_all(fd, N_PLACE);
+    end(r);
+}
+
+// All places are taken by those who may look, alive and from the same address: who has the token gets in, and
+// another who may only look does not.
+static void who_may_do_more_gets_in(void **state) {
+    (void)state;
+    rig *r = begin_for(N_PLACE, "secret", NULL, 0, 0);
+    int fd[N_PLACE];
+    fill(r, fd, 0, 1);
+    for (int k = 0; k < N_PLACE; k++)
+        say_frame(fd[k], 0x81, "look", 4);
+    assert_int_equal(try_from(r, 1), -1);
+    int in = dial(r);
+    say_upgrade(in, "/?token=secret", "echo.v1", "");
+    assert_int_equal(hear_answer(in, false).status, 101);
+    check_echo(in);
+    assert_non_null(strstr(r->last_refused, "with the role look"));
+    assert_int_equal(try_from(r, 1), -1);
+    check_echo(in);
+    close(in);
+    close_all(fd, N_PLACE);
+    end(r);
+}
+
+enum { N_FLOOD = N_PLACE + 160 };
+
+// Twenty of the flood end, and as many come; every other one begins with `words`, and never goes on.
+static void flood(const rig *r, int fd[N_FLOOD], const char *words) {
+    static int at;
+    for (int k = 0; k < 20; k++, at = (at + 1) % N_FLOOD) {
+        if (fd[at] >= 0) close(fd[at]);
+        fd[at] = dial(r);
+        if (at % 2) say_text(fd[at], words);
+    }
+}
+
+// Connections from one address that ask for nothing, or never come to the end of asking, anew as soon as one
+// is closed: others get what they ask for, from that address too.
+static void a_flood_of_connections_keeps_nobody_out(void **state) {
+    (void)state;
+    rig *r = begin_for(N_PLACE, NULL, NULL, 0, 0);
+    int fd[N_FLOOD], n_served = 0, n_asked = 0;
+    memset(fd, -1, sizeof fd);
+    for (double until = now() + 3; now() < until; n_asked += 2) {
+        flood(r, fd, "GET / HTTP/1.1\r\nX-");
+        int one = dial_from(r, 2);
+        say_text(one, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        n_served += hear_answer(one, false).status == 200;
+        close(one);
+        n_served += ask(r, "GET /", "").status == 200;
+    }
+    assert_true(n_asked >= 20);
+    assert_int_equal(n_served, n_asked);
+    close_all(fd, N_FLOOD);
+    end(r);
+}
+
+// The same before they have a key: TLS handshakes that stop.
+static void handshakes_that_stop_keep_nobody_out(void **state) {
+    (void)state;
+    rig *r = make_rig();
+    usi_web_def def = def_of(r);
+    def.enable_tls = true;
+    def.max_client = N_PLACE;
+    begin_def(r, &def);
+    int fd[N_FLOOD];
+    memset(fd, -1, sizeof fd);
+    for (int k = 0; k < 20; k++)
+        flood(r, fd, "\x16\x03\x01");
+    for (int k = 0; k < 10; k++) {
+        // Somebody else's client, from another address, slower than the flood.
+        char line[400];
+        snprintf(line, sizeof line,
+                 "printf 'GET / HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' | openssl "
+                 "s_client -quiet -bind 127.0.0.2:0 -connect 127.0.0.1:%d 2>/dev/null | grep -q "
+                 "'HTTP/1.1 200'",
+                 (int)r->port);
+        FILE *client = popen(line, "r");
+        assert_non_null(client);
+        struct pollfd end_of_it = {.fd = fileno(client), .events = POLLIN};
+        for (double until = now() + DEADLINE; poll(&end_of_it, 1, 5) == 0 && now() < until;)
+            flood(r, fd, "\x16\x03\x01");
+        assert_int_equal(pclose(client), 0);
+    }
+    close_all(fd, N_FLOOD);
+    end(r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_newcomer_gets_the_place_of_the_one_that_was_silent_the_longest),
         cmocka_unit_test(one_that_answers_and_one_that_speaks_stay_whoever_crowds_in),
         cmocka_unit_test(a_crowd_from_one_address_pushes_nobody_else_out),
         cmocka_unit_test(connections_that_ask_for_nothing_keep_nobody_out),
+        cmocka_unit_test(one_address_cannot_hold_all_places_however_alive_it_is),
+        cmocka_unit_test(who_may_do_more_gets_in),
+        cmocka_unit_test(a_flood_of_connections_keeps_nobody_out),
+        cmocka_unit_test(handshakes_that_stop_keep_nobody_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

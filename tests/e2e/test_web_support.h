@@ -182,22 +182,31 @@ static inline usi_web_def def_of(rig *r) {
                          .refused = on_refused};
 }
 
-static inline rig *begin_for(int32_t max_client, const char *token, const char *address, int32_t timeout,
-                             int32_t ping) {
+static inline rig *make_rig(void) {
     rig *r = calloc(1, sizeof *r);
     assert_non_null(r);
     test_allocator_init(&r->memory);
+    return r;
+}
+
+static inline rig *begin_def(rig *r, const usi_web_def *def) {
+    us_error err = {0};
+    assert_int_equal(usi_web_create(def, &r->web, &err), US_OK);
+    r->port = usi_web_port(r->web);
+    assert_in_range(r->port, 1, 65535);
+    return r;
+}
+
+static inline rig *begin_for(int32_t max_client, const char *token, const char *address, int32_t timeout,
+                             int32_t ping) {
+    rig *r = make_rig();
     usi_web_def def = def_of(r);
     def.token = token;
     def.address = address;
     def.timeout = timeout;
     def.ping = ping;
     def.max_client = max_client;
-    us_error err = {0};
-    assert_int_equal(usi_web_create(&def, &r->web, &err), US_OK);
-    r->port = usi_web_port(r->web);
-    assert_in_range(r->port, 1, 65535);
-    return r;
+    return begin_def(r, &def);
 }
 
 static inline rig *begin(const char *token, const char *address, int32_t timeout, int32_t ping) {

@@ -8,7 +8,7 @@ command -v perl >/dev/null || {
     echo "skipped: perl is not installed"
     exit 0
 }
-${CC:-cc} -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -o idl_types_checked \
+${CC:-cc} -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -I "$source_dir"/src -o idl_types_checked \
     "$source_dir"/tools/idl_types.c "$source_dir"/tools/idl_read.c
 export ASAN_OPTIONS=detect_leaks=0
 n_taken=0 n_refused=0

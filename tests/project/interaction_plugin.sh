@@ -3,27 +3,9 @@
 # An interaction model of one's own, from outside: installs, copies examples/interaction away from the source tree, builds it with find_package, runs
 # its scene and compares the motion with statics and with a slide integrated here. Then plug-ins that are wrong get their errors.
 set -euo pipefail
-export LC_ALL=C NO_COLOR=1
-source=${1:-$US_SOURCE_DIR}
-build=${2:-$US_BINARY_DIR}
-program=$(realpath "${US_PROGRAM:-$build/understudy}")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-fail() {
-    echo "$*"
-    exit 1
-}
+. "$(dirname "$0")/../support/plugin_example.sh"
 
-cmake --install "$build" --prefix "$work/prefix" >"$work/log" || { cat "$work/log"; fail "the installation failed"; }
-cp -r "$source/examples/interaction" "$work/mine"
-if ! { cmake -S "$work/mine" -B "$work/mud" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_C_FLAGS="-Wall -Wextra -Wpedantic -Werror" &&
-    cmake --build "$work/mud"; } >"$work/log" 2>&1; then
-    cat "$work/log"
-    fail "examples/interaction does not build"
-fi
-exported=$(nm -D --defined-only "$work/mud/mud.so" | awk '{ print $3 }')
-[[ $exported == us_plugin_interactions ]] || fail "the plug-in exports more than its one function"
-if nm -D --undefined-only "$work/mud/mud.so" | grep -q " us_"; then fail "the plug-in needs the library, not the headers alone"; fi
+build_example interaction mud us_plugin_interactions
 
 # ---- The model acts ----
 

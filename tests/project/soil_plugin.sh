@@ -3,27 +3,9 @@
 # A law of soil of one's own, from outside: installs, copies examples/soil away from the source tree, builds it with find_package, runs its scene and
 # compares sinkage and slide with their analytic answers. Then plug-ins that are wrong get their errors.
 set -euo pipefail
-export LC_ALL=C NO_COLOR=1
-source=${1:-$US_SOURCE_DIR}
-build=${2:-$US_BINARY_DIR}
-program=$(realpath "${US_PROGRAM:-$build/understudy}")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-fail() {
-    echo "$*"
-    exit 1
-}
+. "$(dirname "$0")/../support/plugin_example.sh"
 
-cmake --install "$build" --prefix "$work/prefix" >"$work/log" || { cat "$work/log"; fail "the installation failed"; }
-cp -r "$source/examples/soil" "$work/mine"
-if ! { cmake -S "$work/mine" -B "$work/springs" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_C_FLAGS="-Wall -Wextra -Wpedantic -Werror" &&
-    cmake --build "$work/springs"; } >"$work/log" 2>&1; then
-    cat "$work/log"
-    fail "examples/soil does not build"
-fi
-exported=$(nm -D --defined-only "$work/springs/springs.so" | awk '{ print $3 }')
-[[ $exported == us_plugin_soil_laws ]] || fail "the plug-in exports more than its one function"
-if nm -D --undefined-only "$work/springs/springs.so" | grep -q " us_"; then fail "the plug-in needs the library, not the headers alone"; fi
+build_example soil springs us_plugin_soil_laws
 
 # ---- The law acts ----
 

@@ -69,15 +69,30 @@ us_spec *live_load(const char *scene) {
     return spec;
 }
 
-us_world *live_open(const char *scene) {
+static us_world *open_world(const char *scene, void (*log)(void *, int32_t, const char *), void *context) {
     us_error err = {0};
     us_spec *spec = live_load(scene);
     us_world *world = NULL;
     us_world_def def = us_world_def_default();
     def.proxy.enable_motor_servers = false;
+    def.log = log;
+    def.log_context = context;
     live_ok(us_world_create(spec, &def, &world, &err), &err);
     us_spec_destroy(spec);
     return world;
+}
+
+us_world *live_open(const char *scene) { return open_world(scene, NULL, NULL); }
+
+static void keep_line(void *context, int32_t level, const char *text) {
+    live_log *log = context;
+    const size_t n = strlen(log->text);
+    snprintf(log->text + n, sizeof log->text - n, "%d %s\n", (int)level, text);
+}
+
+us_world *live_open_logged(const char *scene, live_log *log) {
+    log->text[0] = 0;
+    return open_world(scene, keep_line, log);
 }
 
 void live_step(us_world *world, int n) {

@@ -15,6 +15,11 @@ extern const char live_plain_scene[], live_robot_scene[], live_battery_scene[];
 void live_ok(us_status status, const us_error *err);
 us_spec *live_load(const char *scene);
 us_world *live_open(const char *scene);
+// The same; *log, which is emptied, gets every line of its log, "LEVEL TEXT".
+typedef struct live_log {
+    char text[8192];
+} live_log;
+us_world *live_open_logged(const char *scene, live_log *log);
 void live_step(us_world *world, int n);
 
 typedef struct live_reply {

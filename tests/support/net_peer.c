@@ -54,9 +54,13 @@ char *net_read_text(const char *path) {
 }
 
 void net_write_k10(const char *path, const char *inside) {
+    net_write_scene(path, "<shape name='ground' type='half-space'/>", "", inside);
+}
+
+void net_write_scene(const char *path, const char *world, const char *materials, const char *inside) {
     net_write_text(
         path,
-        "<scene name='flat' version='1'><world step='1 ms'><shape name='ground' type='half-space'/></world>"
+        "<scene name='flat' version='1'><world step='1 ms'>%s</world>%s"
         "<default name='wheel'><drive kd='40'/></default><default name='steer'><drive kp='800' "
         "kd='60'/></default>"
         "<robot name='k10' file='" US_SOURCE_DIR "/models/k10.urdf' base='floating'>"
@@ -70,7 +74,7 @@ void net_write_k10(const char *path, const char *inside) {
         "<wheel drive='rear_left_drive' steer='rear_left_steer' radius='0.18 m'/>"
         "<wheel drive='rear_right_drive' steer='rear_right_steer' radius='0.18 m'/>"
         "</locomotion><battery capacity='1 Wh' idle='40 W' voltage='48 V'/>%s</robot></scene>\n",
-        inside);
+        world, materials, inside);
 }
 
 // ---------------------------------------------------------------- the program
@@ -351,7 +355,7 @@ double net_stamp(net_peer *p, int32_t ear, int64_t i) {
 }
 
 const void *net_decode(net_peer *p, int32_t ear, int64_t i) {
-    static _Alignas(16) uint8_t memory[1 << 18];
+    static _Alignas(16) uint8_t memory[1 << 22];
     net_heard heard = net_get(p, ear, i);
     const void *message = NULL;
     us_error err = {0};

@@ -46,6 +46,8 @@ int32_t net_domain(void);
 // has joints that steer (kp, kd) and drive (kd), all-wheel locomotion up to 0.9 m/s, 1.5 rad/s and 1 m/s^2,
 // and a battery of 1 Wh.
 void net_write_k10(const char *path, const char *inside);
+// The same on other ground: what is inside <world>, and behind it.
+void net_write_scene(const char *path, const char *world, const char *materials, const char *inside);
 void net_write_text(const char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // The whole file, to be freed.
 char *net_read_text(const char *path);

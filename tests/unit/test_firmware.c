@@ -159,10 +159,10 @@ static void arcs_and_rotations_end_where_they_should(void **state) {
     rover r;
     rover_init(&r);
     accepted(&r, usi_firmware_drive_arc(&r.request, -1, 0.5, 0.5));
-    r.s->locomotor.state = USI_SERVICE_MOVING;
+    r.s->locomotor.state = US_ROVER_MOVING;
     run(&r, 4000);
     // Backwards over a metre of a circle of 2 m; it creeps the last bit at 1 cm/s and stops within 0.1 mm.
-    assert_int_equal(r.s->locomotor.state, USI_SERVICE_DONE);
+    assert_int_equal(r.s->locomotor.state, US_ROVER_DONE);
     near(r.s->odom[0], -2 * sin(0.5), 2e-4);
     near(r.s->odom[2], -0.5, 2e-4);
     accepted(&r, usi_firmware_rotate(&r.request, 1, 0.5));
@@ -181,9 +181,9 @@ static void a_route_is_followed_from_where_the_estimator_has_the_robot(void **st
     usi_firmware_set_pose(&r.request, pose);
     // From the second point on: the first lies behind.
     accepted(&r, usi_firmware_navigate(&r.request, points, 3, 1, 0.5, 0.05));
-    r.s->navigator.state = USI_SERVICE_MOVING;
+    r.s->navigator.state = US_ROVER_MOVING;
     run(&r, 8000);
-    assert_int_equal(r.s->navigator.state, USI_SERVICE_DONE);
+    assert_int_equal(r.s->navigator.state, US_ROVER_DONE);
     // The tolerance, and the tick that the wheels go back.
     near(hypot(r.s->odom[0] - 2, r.s->odom[1] - 1), 0, 0.051);
     rover_fini(&r);
@@ -366,8 +366,133 @@ static void the_state_is_bytes_that_go_on_elsewhere(void **state) {
     rover_fini(&b);
 }
 
+// ---------------------------------------------------------------- motions with an end
+
+static double distance_to(const rover *r, double x, double y) {
+    double pose[3];
+    usi_firmware_pose(r->s, pose);
+    return hypot(pose[0] - x, pose[1] - y);
+}
+
+// Places all round: ahead, to the sides, behind, near and far.
+static void a_place_is_reached_within_its_tolerance(void **state) {
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        rover r;
+        rover_init(&r);
+        const double angle = 2 * 3.14159265358979 * i / 40, far = 0.3 + 0.1 * i,
+                     goal[1][2] = {{far * cos(angle), far * sin(angle)}};
+        accepted(&r, usi_firmware_navigate(&r.request, goal, 1, 0, 0.5, 0.05));
+        r.s->mobility.state = US_ROVER_MOVING;
+        usi_firmware_limit_time(&r.request, 60);
+        near(usi_firmware_left(r.s), far, 1e-12);
+        while (r.s->mobility.state == US_ROVER_MOVING && r.in.tick < 70000)
+            run(&r, 1);
+        if (r.s->mobility.state != US_ROVER_DONE) fail_msg("place %d: state %d", i, (int)r.s->mobility.state);
+        assert_int_equal(r.s->mobility.error, US_ROVER_FINE);
+        // It stops where it came within the tolerance; what it rolls on is less than a tick's way.
+        run(&r, 500);
+        near(distance_to(&r, goal[0][0], goal[0][1]), 0.05, 2e-3);
+        // What a wheel is behind, at most 1 mm/s, is made up for with 10/s: e^-5 of it is left.
+        near(r.s->odom_v[0], 0, 1e-4);
+        near(usi_firmware_left(r.s), 0, 0);
+        rover_fini(&r);
+    }
+}
+
+static void a_route_may_end_with_a_heading(void **state) {
+    (void)state;
+    rover r;
+    rover_init(&r);
+    const double goals[2][2] = {{1, 0}, {1, 1}};
+    accepted(&r, usi_firmware_navigate(&r.request, goals, 2, 0, 0.5, 0.05));
+    accepted(&r, usi_firmware_end_with_heading(&r.request, -3));
+    r.s->function_run.state = US_ROVER_MOVING;
+    while (r.s->function_run.state == US_ROVER_MOVING && r.in.tick < 60000)
+        run(&r, 1);
+    assert_int_equal(r.s->function_run.state, US_ROVER_DONE);
+    double pose[3];
+    usi_firmware_pose(r.s, pose);
+    // A turn is done when 0.1 mrad are left.
+    near(remainder(pose[2] + 3, 2 * 3.14159265358979), 0, 2e-4);
+    near(distance_to(&r, 1, 1), 0.05, 2e-3);
+    rover_fini(&r);
+}
+
+static void a_motion_that_takes_too_long_fails_with_a_time_out(void **state) {
+    (void)state;
+    rover r;
+    rover_init(&r);
+    const double goal[1][2] = {{10, 0}};
+    accepted(&r, usi_firmware_navigate(&r.request, goal, 1, 0, 0.5, 0.05));
+    r.s->navigator.state = US_ROVER_MOVING;
+    usi_firmware_limit_time(&r.request, 2);
+    run(&r, 2000);
+    assert_int_equal(r.s->navigator.state, US_ROVER_MOVING);
+    run(&r, 2);
+    assert_int_equal(r.s->navigator.state, US_ROVER_FAILED);
+    assert_int_equal(r.s->navigator.error, US_ROVER_TIMEOUT);
+    assert_int_equal(r.s->motion, USI_MOTION_STOP);
+    assert_int_equal(r.s->n_timeout, 1);
+    run(&r, 2000);
+    near(r.s->odom_v[0], 0, 1e-9);
+    // The time of one motion is not that of the next.
+    accepted(&r, usi_firmware_drive_arc(&r.request, 3, 0, 0.5));
+    r.s->locomotor.state = US_ROVER_MOVING;
+    while (r.s->locomotor.state == US_ROVER_MOVING && r.in.tick < 60000)
+        run(&r, 1);
+    assert_int_equal(r.s->locomotor.state, US_ROVER_DONE);
+    rover_fini(&r);
+}
+
+static void a_motion_is_interrupted_by_another_and_fails_without_its_motors(void **state) {
+    (void)state;
+    rover r;
+    rover_init(&r);
+    const double goal[1][2] = {{10, 0}}, still[3] = {0, 0, 0};
+    accepted(&r, usi_firmware_navigate(&r.request, goal, 1, 0, 0.5, 0.05));
+    r.s->mobility.state = US_ROVER_MOVING;
+    run(&r, 100);
+    accepted(&r, usi_firmware_drive_velocity(&r.request, still));
+    assert_int_equal(r.s->mobility.state, US_ROVER_STOPPED);
+    assert_int_equal(r.s->mobility.error, US_ROVER_INTERRUPTED);
+
+    accepted(&r, usi_firmware_navigate(&r.request, goal, 1, 0, 0.5, 0.05));
+    r.s->mobility = (usi_service_state){.state = US_ROVER_MOVING};
+    run(&r, 100);
+    usi_firmware_switch_drive(&r.request, ARM, false);  // no part of locomotion
+    run(&r, 100);
+    assert_int_equal(r.s->mobility.state, US_ROVER_MOVING);
+    usi_firmware_switch_drive(&r.request, 2, false);
+    run(&r, 2);
+    assert_int_equal(r.s->mobility.state, US_ROVER_FAILED);
+    assert_int_equal(r.s->mobility.error, US_ROVER_FAILURE);
+    assert_non_null(strstr(r.s->mobility.message, "rear_left"));
+    rover_fini(&r);
+}
+
+static void a_refusal_has_its_kind(void **state) {
+    (void)state;
+    rover r;
+    rover_init(&r);
+    const double sideways[3] = {0, 0.1, 0}, fast[3] = {3, 0, 0};
+    refused(&r, usi_firmware_drive_velocity(&r.request, sideways), "sideways");
+    assert_int_equal(r.request.error, US_ROVER_NOT_SUPPORTED);
+    refused(&r, usi_firmware_drive_velocity(&r.request, fast), "beyond the limit");
+    assert_int_equal(r.request.error, US_ROVER_BAD_VALUE);
+    refused(&r, usi_firmware_set_gait(&r.request, USI_GAIT_WAVE, 0), "no legs");
+    assert_int_equal(r.request.error, US_ROVER_NOT_SUPPORTED);
+    refused(&r, usi_firmware_end_with_heading(&r.request, NAN), "finite");
+    rover_fini(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_place_is_reached_within_its_tolerance),
+        cmocka_unit_test(a_route_may_end_with_a_heading),
+        cmocka_unit_test(a_motion_that_takes_too_long_fails_with_a_time_out),
+        cmocka_unit_test(a_motion_is_interrupted_by_another_and_fails_without_its_motors),
+        cmocka_unit_test(a_refusal_has_its_kind),
         cmocka_unit_test(a_body_velocity_reaches_the_wheels_and_comes_back_as_odometry),
         cmocka_unit_test(a_velocity_that_is_not_renewed_ends_in_a_safe_stop),
         cmocka_unit_test(the_acceleration_is_limited_where_the_settings_say_so),

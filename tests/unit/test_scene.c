@@ -501,7 +501,8 @@ static void materials_and_pairs_keep_their_values(void **state) {
              "kinetic-friction='1.1' viscous='0.1' "
              "normal-static='0.2' rotational='0.5' assumed-mass='500 g' restitution='0.6' "
              "reference-speed='3.6 km/h' stiffness='1e6' "
-             "damping-ratio='0.7' torsion-radius='5 mm' rolling-length='1 mm'><number key='exponent' "
+             "damping-ratio='0.7' torsion-radius='5 mm' rolling-length='1 mm' "
+             "transition-speed='0.02'><number key='exponent' "
              "value='1.5'/></pair>"
              "<pair friction='0.3'/><pair static-friction='0.4'/><pair kinetic-friction='1.5'/>"
              "<material name='rubber'><string key='maker' value='a b'/><number key='hardness' value='60.5'/>"
@@ -520,7 +521,7 @@ static void materials_and_pairs_keep_their_values(void **state) {
                 v->normal_static == 0.2 && v->rotational == 0.5);
     assert_true(v->assumed_mass == 0.5 && v->restitution == 0.6 && v->stiffness == 1e6 &&
                 v->damping_ratio == 0.7);
-    assert_true(v->torsion_radius == 5e-3 && v->rolling_length == 1e-3);
+    assert_true(v->torsion_radius == 5e-3 && v->rolling_length == 1e-3 && v->transition_speed == 0.02);
     near(v->reference_speed, 1, 1e-15);
     assert_true(p->n_parameter == 1 && p->parameters[0].number == 1.5);
     // One friction alone moves the other's default out of its way.

@@ -85,7 +85,7 @@ static void a_robot_that_says_nothing_speaks_under_its_own_name_with_every_defau
     assert_string_equal(d->node, "driver");
     assert_string_equal(d->base_frame, "cart/base");
     near(d->timeout, 0.5);
-    assert_false(d->has_services);
+    assert_true(d->has_services);
     assert_false(d->is_stamped);
     assert_int_equal(d->locomotion, US_LOCOMOTION_NONE);
     assert_int_equal(d->n_wheel + d->n_motor + d->motor_port, 0);
@@ -124,6 +124,44 @@ static void the_rover_of_the_first_scene_is_read_as_it_is_written(void **state) 
     // Only robots are on the network.
     for (int32_t i = 1; i < us_spec_get_counts(spec).n_group; i++)
         assert_null(us_spec_view_network(spec, i));
+    us_spec_destroy(spec);
+}
+
+static void lines_of_the_link_are_read_and_checked(void **state) {
+    (void)state;
+    us_spec *spec = load_cart(
+        "<motors port='5010' counts='500'><motor name='LIFT' joint='lift'/>"
+        "<line name='LIMI' type='digital-in' value='joint.position' joint='lift' threshold='0.4'/>"
+        "<line name='VELO' type='analog-in' value='joint.velocity' joint='left' scale='2' offset='-1'/>"
+        "<line name='LAMP' type='digital-out'/></motors>");
+    us_network_def d = *us_spec_view_network(spec, 0);
+    near(d.motor_counts, 500);
+    assert_int_equal(d.n_line, 3);
+    assert_string_equal(d.lines[0].name, "LIMI");
+    assert_int_equal(d.lines[0].kind, US_LINE_DIGITAL_IN);
+    assert_int_equal(d.lines[0].value, US_LINE_JOINT_POSITION);
+    assert_int_equal(d.lines[0].drive, drive(spec, "cart/lift"));
+    near(d.lines[0].threshold, 0.4);
+    near(d.lines[1].scale, 2);
+    near(d.lines[1].offset, -1);
+    assert_int_equal(d.lines[2].kind, US_LINE_DIGITAL_OUT);
+    assert_int_equal(d.lines[2].drive, -1);
+    // By calls: what a file could not say either.
+    us_line_def line = d.lines[1];
+    d.lines = &line;
+    d.n_line = 1;
+    assert_int_equal(us_spec_set_network(spec, &d), US_OK);
+    line.scale = NAN;
+    assert_int_equal(us_spec_set_network(spec, &d), US_ERR_VALUE);
+    line = (us_line_def){
+        .name = "VBAT", .kind = US_LINE_ANALOG_IN, .value = US_LINE_BATTERY_VOLTAGE, .drive = -1};
+    assert_int_equal(us_spec_set_network(spec, &d), US_ERR_NAME);
+    line = (us_line_def){.name = "LAMP", .kind = US_LINE_DIGITAL_IN, .drive = -1};
+    assert_int_equal(us_spec_set_network(spec, &d), US_ERR_ARG);
+    line = (us_line_def){.name = "L", .kind = US_LINE_DIGITAL_OUT, .drive = -1};
+    assert_int_equal(us_spec_set_network(spec, &d), US_ERR_NAME);
+    d.n_line = 33;
+    assert_int_equal(us_spec_set_network(spec, &d), US_ERR_LIMIT);
     us_spec_destroy(spec);
 }
 
@@ -204,18 +242,21 @@ static void the_schema_knows_every_topic_and_every_kind_of_locomotion(void **sta
                                          "locomotor/status",
                                          "pose_estimator/status",
                                          "navigator/status"};
-    for (int i = 0; us_topic_source_view(i); i++) {
+    // The last two are those of lidars, which a cart has none of.
+    enum { N_OWN = sizeof topics / sizeof *topics };
+    assert_non_null(us_topic_source_view(N_OWN + 1));
+    assert_null(us_topic_source_view(N_OWN + 2));
+    for (int i = 0; i < N_OWN; i++) {
         char inside[200];
         snprintf(inside, sizeof inside, "<network><topic name='%s' rate='7 Hz'/></network>", topics[i]);
         us_spec *spec = load_cart(inside);
-        for (int k = 0; us_topic_source_view(k); k++) {
+        for (int k = 0; k < N_OWN; k++) {
             const us_topic_source *s = us_topic_source_view(k);
             near(rate_of(us_spec_view_network(spec, 0), s->name), k == i ? 7 : s->rate);
         }
         us_spec_destroy(spec);
     }
     assert_null(us_topic_source_view(-1));
-    assert_null(us_topic_source_view((int32_t)(sizeof topics / sizeof *topics)));
     const char *const wheels[US_LOCOMOTION_COUNT] = {
         NULL, "<wheel drive='left' radius='1'/><wheel drive='right' radius='1'/>",
         "<wheel drive='left' radius='1'/><wheel drive='front' steer='steer' radius='1'/>",
@@ -675,6 +716,7 @@ static void memory_that_ends_anywhere_while_a_network_is_read_gives_a_clean_erro
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_of_the_link_are_read_and_checked),
         cmocka_unit_test(a_robot_that_says_nothing_speaks_under_its_own_name_with_every_default),
         cmocka_unit_test(the_rover_of_the_first_scene_is_read_as_it_is_written),
         cmocka_unit_test(everything_that_can_be_written_is_read_in_si_units),

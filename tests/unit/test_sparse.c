@@ -371,6 +371,39 @@ static void the_blocks_of_a_pair_are_those_of_its_units(void **state) {
     free_problem(p);
 }
 
+static void the_blocks_of_each_pair_are_first_once_and_the_rest_is_fill(void **state) {
+    (void)state;
+    problem *p = new_problem(650, 30);
+    set_sizes(p, 1, 9);
+    add_random_pairs(p, 60);
+    add_pair(p, p->pair[0][1], p->pair[0][0]);
+    add_pair(p, 4, 4);
+    void *memory;
+    usi_sparse *s = set_up(p, &memory);
+    for (int32_t i = 0; i < p->n; i++) {
+        for (int32_t j = 0; j < p->n; j++) {
+            if (usi_sparse_block(s, i, j)) *usi_sparse_block(s, i, j) = 1;
+        }
+    }
+    usi_sparse_clear_fill(s);
+    for (int32_t i = 0; i < p->n; i++) {
+        for (int32_t j = 0; j < p->n; j++) {
+            int32_t n_first = 0, n_pair = 0;
+            for (int32_t k = 0; k < p->n_pair; k++) {
+                const bool is_here =
+                    (p->pair[k][0] == i && p->pair[k][1] == j) || (p->pair[k][0] == j && p->pair[k][1] == i);
+                n_pair += is_here;
+                n_first += is_here && usi_sparse_is_first(s, k);
+            }
+            const double *block = usi_sparse_block(s, i, j);
+            assert_int_equal(n_first, i != j && n_pair > 0);
+            if (block) assert_true(*block == (i == j || n_pair > 0));
+        }
+    }
+    free(memory);
+    free_problem(p);
+}
+
 static void a_pivot_that_is_zero_or_not_finite_is_refused(void **state) {
     (void)state;
     const double bad[] = {0, NAN, INFINITY, -INFINITY};
@@ -453,6 +486,7 @@ int main(void) {
         cmocka_unit_test(more_units_than_bits_in_a_word_agree_with_a_dense_solve),
         cmocka_unit_test(a_tree_has_no_fill_and_a_ring_has_as_much_as_it_must),
         cmocka_unit_test(the_blocks_of_a_pair_are_those_of_its_units),
+        cmocka_unit_test(the_blocks_of_each_pair_are_first_once_and_the_rest_is_fill),
         cmocka_unit_test(a_pivot_that_is_zero_or_not_finite_is_refused),
         cmocka_unit_test(too_little_memory_and_wrong_units_are_refused),
     };

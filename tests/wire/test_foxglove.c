@@ -62,18 +62,69 @@ static void good_messages_are_taken(void **state) {
     assert_int_equal(m.length, 0);
 }
 
+static void parameters_files_and_calls_come_out_as_they_were_sent(void **state) {
+    (void)state;
+    assert_int_equal(parse("{\"op\":\"getParameters\",\"parameterNames\":[\"/a\",\"/b\"],\"id\":\"r-1\"}"),
+                     US_OK);
+    assert_int_equal(m.op, USI_FOXGLOVE_GET);
+    assert_int_equal(m.n, 2);
+    assert_string_equal(m.parameters[1].name, "/b");
+    assert_string_equal(m.request, "r-1");
+    assert_int_equal(parse("{\"op\":\"setParameters\",\"parameters\":[{\"name\":\"/a\",\"value\":2.5},"
+                           "{\"name\":\"/b\",\"value\":true},{\"name\":\"/c\",\"value\":\"x y\"},"
+                           "{\"name\":\"/d\",\"value\":[1]},{\"name\":\"/e\"}]}"),
+                     US_OK);
+    assert_int_equal(m.op, USI_FOXGLOVE_SET);
+    assert_int_equal(m.n, 5);
+    assert_string_equal(m.request, "");
+    assert_int_equal(m.parameters[0].kind, USI_FOXGLOVE_NUMBER);
+    assert_true(m.parameters[0].number == 2.5);
+    assert_int_equal(m.parameters[1].kind, USI_FOXGLOVE_BOOL);
+    assert_true(m.parameters[1].number == 1);
+    assert_int_equal(m.parameters[2].kind, USI_FOXGLOVE_TEXT);
+    assert_string_equal(m.parameters[2].text, "x y");
+    assert_int_equal(m.parameters[3].kind, USI_FOXGLOVE_NOTHING);
+    assert_int_equal(m.parameters[4].kind, USI_FOXGLOVE_NOTHING);
+    assert_int_equal(parse("{\"op\":\"subscribeParameterUpdates\",\"parameterNames\":[]}"), US_OK);
+    assert_int_equal(m.op, USI_FOXGLOVE_WATCH);
+    assert_int_equal(parse("{\"op\":\"unsubscribeParameterUpdates\",\"parameterNames\":[\"/a\"]}"), US_OK);
+    assert_int_equal(m.op, USI_FOXGLOVE_UNWATCH);
+    assert_int_equal(parse("{\"op\":\"fetchAsset\",\"uri\":\"package://a/b.stl\",\"requestId\":9}"), US_OK);
+    assert_int_equal(m.op, USI_FOXGLOVE_FETCH);
+    assert_string_equal(m.uri, "package://a/b.stl");
+    assert_int_equal(m.id, 9);
+    static const char call[] = "\x02\x03\0\0\0\x05\0\0\0\x03\0\0\0cdrpay";
+    assert_int_equal(usi_foxglove_parse(true, call, sizeof call - 1, &m, &err), US_OK);
+    assert_int_equal(m.op, USI_FOXGLOVE_CALL);
+    assert_int_equal(m.id, 3);
+    assert_int_equal(m.call, 5);
+    assert_true(m.is_cdr);
+    assert_int_equal(m.length, 3);
+    assert_memory_equal(m.bytes, "pay", 3);
+    for (size_t n = 1; n < 16; n++)
+        assert_int_equal(usi_foxglove_parse(true, call, n, &m, &err), US_ERR_SYNTAX);
+    assert_int_equal(usi_foxglove_parse(true, call, 16, &m, &err), US_OK);
+    assert_int_equal(m.length, 0);
+    uint8_t out[USI_FOXGLOVE_REPLY_HEAD];
+    usi_foxglove_put_reply(out, 3, 5);
+    assert_memory_equal(out, "\x03\x03\0\0\0\x05\0\0\0\x03\0\0\0cdr", USI_FOXGLOVE_REPLY_HEAD);
+    usi_foxglove_put_asset(out, 9, 0);
+    assert_memory_equal(out, "\x04\x09\0\0\0\0\0\0\0\0", USI_FOXGLOVE_ASSET_HEAD);
+    usi_foxglove_put_asset(out, 9, 2);
+    assert_memory_equal(out, "\x04\x09\0\0\0\1\2\0\0\0", USI_FOXGLOVE_ASSET_HEAD);
+}
+
 static void what_others_may_say_is_passed_over_by_name(void **state) {
     (void)state;
-    assert_int_equal(parse("{\"op\":\"setParameters\",\"parameters\":[{\"value\":{\"a\":[null,true,1.5]}}]}"),
-                     US_OK);
+    assert_int_equal(parse("{\"op\":\"subscribeConnectionGraph\",\"x\":[{\"a\":[null,true,1.5]}]}"), US_OK);
     assert_int_equal(m.op, USI_FOXGLOVE_OTHER);
-    assert_string_equal(m.name, "setParameters");
+    assert_string_equal(m.name, "subscribeConnectionGraph");
     assert_int_equal(
         parse("{\"op\":\"a name that is much longer than any name that anybody has thought of\"}"), US_OK);
     assert_string_equal(m.name, "a");
     assert_int_equal(parse("{\"op\":\"anamethatismuchlongerthananynamethatanybodyhasthoughtof\"}"), US_OK);
     assert_int_equal(strlen(m.name), sizeof m.name - 1);
-    assert_int_equal(usi_foxglove_parse(true, "\x02", 1, &m, &err), US_OK);
+    assert_int_equal(usi_foxglove_parse(true, "\x09", 1, &m, &err), US_OK);
     assert_int_equal(m.op, USI_FOXGLOVE_OTHER);
     assert_string_equal(m.name, "");
 }
@@ -180,6 +231,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_are_these_bytes),
         cmocka_unit_test(good_messages_are_taken),
+        cmocka_unit_test(parameters_files_and_calls_come_out_as_they_were_sent),
         cmocka_unit_test(what_others_may_say_is_passed_over_by_name),
         cmocka_unit_test(bad_messages_are_refused_with_a_reason),
         cmocka_unit_test(lists_and_texts_have_an_end),

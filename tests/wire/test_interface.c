@@ -65,6 +65,7 @@ static int compare_with_files(const char *directory) {
         const us_message_type *read = us_interface_find(interface_, type->name);
         assert_non_null(read);
         if (!is_same_type(read, type)) fail_msg("%s differs", type->name);
+        assert_string_equal(us_message_hash(read), us_message_hash(type));
         n++;
         us_interface_release(interface_);
     }
@@ -153,6 +154,84 @@ static void the_profile_has_the_types_of_rapid(void **state) {
 }
 
 // ---------------------------------------------------------------- members
+
+// Of a whole package of ours, file by file: the same hash and the same definition as of the types that are
+// built in, which are those of rosidl.
+static void hashes_and_definitions_are_those_of_ros(void **state) {
+    (void)state;
+    int n = 0;
+    for (int32_t i = 0; i < us_message_n_type(); i++) {
+        const us_message_type *type = us_message_get_type(i);
+        char path[512];
+        if (strncmp(type->name, "understudy_msgs/msg/", 20) != 0) continue;
+        snprintf(path, sizeof path, US_SOURCE_DIR "/ros/understudy_msgs/msg/%s.msg", type->name + 20);
+        us_interface *own = load(path);
+        const us_message_type *read = us_interface_find(own, type->name);
+        assert_non_null(read);
+        assert_string_equal(us_message_hash(read), us_message_hash(type));
+        assert_string_equal(us_message_schema(read), us_message_schema(type));
+        us_interface_release(own);
+        n++;
+    }
+    assert_true(n > 8);
+    // From IDL with the names of ROS, and with every form of a member.
+    us_interface *own = load_text("module geometry_msgs { module msg { module dds_ {"
+                                  "struct Vector3_ { double x; double y; double z; };"
+                                  "struct Twist_ { Vector3_ linear; Vector3_ angular; };"
+                                  "struct All_ { sequence<string<8>, 4> names; sequence<octet> data;"
+                                  "float f[3]; boolean b; Vector3_ v; };"
+                                  "}; }; };");
+    const us_message_type *twist = us_interface_find(own, "geometry_msgs/msg/Twist");
+    assert_string_equal(us_message_hash(twist),
+                        "RIHS01_9c45bf16fe0983d80e3cfe750d6835843d265a9a6c46bd2e609fcddde6fb8d2a");
+    assert_string_equal(us_message_schema(us_interface_find(own, "geometry_msgs/msg/All")),
+                        "string<=8[<=4] names\nbyte[] data\nfloat32[3] f\nbool b\ngeometry_msgs/Vector3 v\n"
+                        "=========================================================================="
+                        "======\nMSG: geometry_msgs/Vector3\nfloat64 x\nfloat64 y\nfloat64 z\n");
+    us_interface_release(own);
+    // The halves of a service have the hash of the whole. Those that are built in have the number of the
+    // request before their own members, which no definition knows.
+    FILE *in = fopen(US_SOURCE_DIR "/idl/rcl_interfaces_srvs.idl", "r"), *out = fopen("services.idl", "w");
+    char line[400];
+    assert_non_null(in);
+    assert_non_null(out);
+    while (fgets(line, sizeof line, in)) {
+        if (strstr(line, "guid;") || strstr(line, "seq;")) continue;
+        if (strncmp(line, "#include \"", 10) == 0) {
+            fprintf(out, "#include \"%s/idl/%s", US_SOURCE_DIR, line + 10);
+        } else {
+            fputs(line, out);
+        }
+    }
+    fclose(in);
+    fclose(out);
+    us_interface_def def = us_interface_def_default();
+    const char *files[] = {"services.idl"};
+    us_error err = {0};
+    def.n_file = 1;
+    def.files = files;
+    if (us_interface_load(&def, &own, &err)) fail_msg("%s:%d: %s", err.file, (int)err.line, err.message);
+    n = 0;
+    for (int32_t i = 0; i < us_message_n_type(); i++) {
+        const us_message_type *type = us_message_get_type(i), *read = us_interface_find(own, type->name);
+        if (!strstr(type->name, "/srv/") || !read) continue;
+        assert_string_equal(us_message_hash(read), us_message_hash(type));
+        n++;
+    }
+    assert_true(n >= 8);
+    us_interface_release(own);
+    // Names of others have no hash, and a definition where it can be written.
+    own = load_text("module rover { module arm { struct Joint { float q; }; };"
+                    "struct State { @key long id; arm::Joint joint[2]; };"
+                    "union Either switch (long) { case 0: long a; case 1: float b; };"
+                    "struct Holds { Either e; }; };");
+    const us_message_type *state_type = us_interface_find(own, "rover::State");
+    assert_string_equal(us_message_hash(state_type), "");
+    assert_non_null(strstr(us_message_schema(state_type), "int32 id\nrover_arm/Joint[2] joint\n"));
+    assert_non_null(strstr(us_message_schema(state_type), "MSG: rover_arm/Joint\nfloat32 q\n"));
+    assert_string_equal(us_message_schema(us_interface_find(own, "rover::Holds")), "");
+    us_interface_release(own);
+}
 
 static void composed_bytes_are_those_of_the_encoder(void **state) {
     (void)state;
@@ -262,6 +341,7 @@ int main(void) {
         cmocka_unit_test(messages_of_our_ros_package_are_read_as_they_are_built_in),
         cmocka_unit_test(every_file_of_rapid_is_read),
         cmocka_unit_test(the_profile_has_the_types_of_rapid),
+        cmocka_unit_test(hashes_and_definitions_are_those_of_ros),
         cmocka_unit_test(composed_bytes_are_those_of_the_encoder),
         cmocka_unit_test(unions_and_arrays_of_arrays_keep_their_places),
         cmocka_unit_test(a_key_is_the_same_from_a_sample_and_from_itself),

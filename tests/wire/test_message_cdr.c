@@ -85,9 +85,9 @@ static void a_request_begins_with_the_16_bytes_of_its_client_and_number(void **s
     reply.status.header.frame_id = reply.status.message = usi_text("");
     reply.status.distance = 1;
     assert_bytes(buf, encode(usi_type_navigator_response, &reply, buf, BUF),
-                 "00010000 0100000000000000 0200000000000000 01 000000 01000000 00 000000 00000000 00000000 "
+                 "00010000 0100000000000000 0200000000000000 01 000000 01000000 00 00 0000 00000000 00000000 "
                  "01000000 00 000000 00000000 "
-                 "00 000000 01000000 00 000000 00000000 000000000000f03f");
+                 "00 000000 01000000 00 000000 00000000 000000000000f03f 00");
 }
 
 // ---- every type

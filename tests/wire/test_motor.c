@@ -358,7 +358,8 @@ static void random_bytes_and_damaged_commands_never_upset_a_session(void **state
             assert_true(isfinite(e.command.value) && fabs(e.command.value) <= USI_MOTOR_GREATEST);
             assert_true(e.command.kind != USI_MOTOR_TRAJECTORY ||
                         (e.command.acceleration > 0 && e.command.max_velocity > 0));
-            assert_true(e.command.kind == USI_MOTOR_STOP_ALL || usi_motor_name_is_valid(e.command.name));
+            assert_true(usi_motor_has_name(e.command.kind) ? usi_motor_name_is_valid(e.command.name)
+                                                           : e.command.name[0] == 0);
         }
     }
     uint64_t n_refused = 0;

@@ -12,6 +12,7 @@ const knobs: Knob[] = [
   { key: 'stiffness', label: 'Stiffness', low: 1e3, high: 1e9, unit: 'N/m', log: true, note: '0: from the weight that it carries' },
   { key: 'damping-ratio', label: 'Damping ratio', low: 0, high: 3 },
   { key: 'viscous', label: 'Viscous', low: 0, high: 50, unit: 'N s/m' },
+  { key: 'transition-speed', label: 'Transition speed', low: 0, high: 0.5, unit: 'm/s', note: '0: kinetic friction is the same at every speed' },
 ]
 
 let visible = false

@@ -1,0 +1,109 @@
+// Samples of lidars: clouds of points, and scans of one plane.
+#include <math.h>
+#include <string.h>
+
+#include "model/lidars.h"
+#include "proxy/proxy__sample.h"
+
+// Bytes of a point: x, y, z, intensity, ring and time, one behind the other.
+enum { POINT_STEP = 22, RING_AT = 16, TIME_AT = 18, N_FIELD = 6 };
+// Of sensor_msgs/PointField.
+enum { FIELD_UINT16 = 4, FIELD_FLOAT32 = 7 };
+
+size_t usi_lidar_sample_size(const us_model *m) {
+    size_t most = 0;
+    for (int32_t i = 0; i < m->n_lidar; i++) {
+        const size_t n = (size_t)m->lidar[i].n_ring * (size_t)m->lidar[i].n_column * POINT_STEP + 4096;
+        if (n > most) most = n;
+    }
+    return most;
+}
+
+// A point without a return is no number; ROS has it so in tables of points that have gaps.
+static void put_point(uint8_t *to, const float from[4], uint16_t ring, float time) {
+    const bool is_none = !isfinite(from[0]);
+    const float none[4] = {NAN, NAN, NAN, 0};
+    memcpy(to, is_none ? none : from, 4 * sizeof(float));
+    memcpy(to + RING_AT, &ring, sizeof ring);
+    memcpy(to + TIME_AT, &time, sizeof time);
+}
+
+void usi_sample_points(usi_sampling *w) {
+    const us_model *m = w->p->model;
+    const usi_sensor *k = &m->sensor[w->sensor];
+    const usi_lidar *l = &m->lidar[k->lidar];
+    const float(*from)[4] = usi_sim_lidar_points(w->sim, k->lidar);
+    static const char *const name[N_FIELD] = {"x", "y", "z", "intensity", "ring", "time"};
+    static const uint32_t offset[N_FIELD] = {0, 4, 8, 12, RING_AT, TIME_AT};
+    us_msg_point_cloud2 c = {0};
+    if (!from) return;
+    usi_sampling_head(w, &c.header, k->frame);
+    USI_SAMPLING_TAKE(w, c.fields, N_FIELD);
+    USI_SAMPLING_TAKE(w, c.data, (size_t)l->n_ring * (size_t)l->n_column * POINT_STEP);
+    if (c.data._length == 0) return;
+    for (int i = 0; i < N_FIELD; i++)
+        c.fields._buffer[i] = (us_msg_point_field){.name = usi_text(name[i]),
+                                                   .offset = offset[i],
+                                                   .datatype = i == 4 ? FIELD_UINT16 : FIELD_FLOAT32,
+                                                   .count = 1};
+    c.height = (uint32_t)l->n_ring;
+    c.width = (uint32_t)l->n_column;
+    c.point_step = POINT_STEP;
+    c.row_step = POINT_STEP * c.width;
+    for (int32_t i = 0; i < l->n_ring; i++) {
+        const usi_lidar_beam *b = &l->beam[i];
+        uint8_t *row = c.data._buffer + (size_t)b->ring * c.row_step;
+        for (int32_t column = 0; column < l->n_column; column++)
+            put_point(row + (size_t)column * POINT_STEP,
+                      from[(size_t)column * (size_t)l->n_ring + (size_t)b->ring], (uint16_t)b->ring,
+                      (float)(column * l->period + b->time));
+    }
+    usi_sampling_send(w, &c);
+}
+
+// REP 117: what is too near is minus infinity, and where nothing came back plus infinity.
+void usi_sample_scan(usi_sampling *w) {
+    const us_model *m = w->p->model;
+    const usi_sensor *k = &m->sensor[w->sensor];
+    const usi_lidar *l = &m->lidar[k->lidar];
+    const float(*from)[4] = usi_sim_lidar_points(w->sim, k->lidar);
+    us_msg_laser_scan c = {0};
+    if (!from) return;
+    usi_sampling_head(w, &c.header, k->frame);
+    USI_SAMPLING_TAKE(w, c.ranges, l->n_column);
+    USI_SAMPLING_TAKE(w, c.intensities, l->n_column);
+    if (c.intensities._length == 0) return;
+    const double apart = l->spin * l->period;
+    c.angle_min = (float)l->def->start;
+    c.angle_increment = (float)apart;
+    c.angle_max = (float)(l->def->start + apart * (l->n_column - 1));
+    c.time_increment = (float)l->period;
+    c.scan_time = (float)l->turn;
+    c.range_min = (float)l->def->min_range;
+    c.range_max = (float)l->def->max_range;
+    for (int32_t i = 0; i < l->n_column; i++) {
+        const double x = (double)from[i][0], y = (double)from[i][1], z = (double)from[i][2];
+        c.ranges._buffer[i] = isfinite(x) ? (float)sqrt(x * x + y * y + z * z) : from[i][0];
+        c.intensities._buffer[i] = from[i][3];
+    }
+    usi_sampling_send(w, &c);
+}
+
+// When the turn began that a sample shows, ns.
+int64_t usi_lidar_sample_time(const us_sim *sim, int32_t lidar) {
+    const usi_lidar *l = &sim->model->lidar[lidar];
+    int64_t whole;
+    const int64_t turn = usi_sim_lidar_turn(sim, lidar, &whole);
+    return turn < 0 ? 0 : llround(1e9 * usi_lidar_group_time(l, usi_lidar_first(l, turn)));
+}
+
+// A turn has become whole at this tick, and its number is one of those that the topic's rate lets through.
+bool usi_lidar_is_due(const us_sim *sim, int32_t sensor, double rate) {
+    const us_model *m = sim->model;
+    const usi_sensor_state *k = &sim->now.sensor[sensor];
+    int64_t whole;
+    const int64_t turn = usi_sim_lidar_turn(sim, m->sensor[sensor].lidar, &whole);
+    if (turn < 0 || k->tick != us_sim_get_tick(sim)) return false;
+    const double share = rate / m->sensor[sensor].rate;
+    return share >= 1 || floor((double)(turn + 1) * share + 1e-9) > floor((double)turn * share + 1e-9);
+}

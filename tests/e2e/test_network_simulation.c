@@ -1,0 +1,232 @@
+// simulation_interfaces: a client that knows the standard alone controls the world.
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "net_peer.h"
+#include "understudy/action.h"
+
+enum { BYTES = 1 << 16 };
+
+static net_peer *p;
+static us_dialect dialect;
+
+static void start(void) {
+    net_write_k10("k10.xml", "<network/>");
+    p = net_open("cyclone");
+    net_run("k10.xml --headless --quiet");
+    net_wait_until(p, 0.2);
+}
+
+static void end(void) {
+    assert_int_equal(net_end(SIGINT), 0);
+    net_close(p);
+}
+
+typedef struct line {
+    us_client *client;
+    const us_message_type *request, *response;
+} line;
+
+// Asks a service by its type; the answer is valid until the next one.
+static const void *ask(const char *name, const char *type, const void *message) {
+    static _Alignas(16) uint8_t memory[4 * BYTES];
+    static uint8_t bytes[BYTES];
+    char full[300], half[300];
+    line l = {0};
+    snprintf(full, sizeof full, "/understudy/%s", name);
+    snprintf(half, sizeof half, "simulation_interfaces/srv/%s_Request", type);
+    l.request = us_message_find(half);
+    snprintf(half, sizeof half, "simulation_interfaces/srv/%s_Response", type);
+    l.response = us_message_find(half);
+    us_error err = {0};
+    const us_client_def def = {full, l.request, l.response, -1, dialect};
+    if (us_bus_add_client(net_bus(p), &def, &l.client, &err)) fail_msg("%s", err.message);
+    NET_WAIT(us_client_is_ready(l.client));
+    size_t length = 0;
+    int64_t number = 0, answered = 0;
+    assert_int_equal(us_message_encode(l.request, message, bytes, sizeof bytes, &length), US_OK);
+    const double until = net_clock() + NET_PATIENCE;
+    const void *m = NULL;
+    // The service may not have found us yet when we ask; what is asked here may be asked twice.
+    for (double next = 0; !m;) {
+        uint8_t reply[BYTES];
+        size_t n = 0;
+        if (net_clock() > next) {
+            assert_int_equal(us_client_ask(l.client, bytes, length, &number), US_OK);
+            next = net_clock() + 5;
+        }
+        assert_int_equal(us_client_take(l.client, reply, sizeof reply, &n, &answered), US_OK);
+        if (n > 0)
+            assert_int_equal(us_message_decode(l.response, reply, n, memory, sizeof memory, &m, &err), US_OK);
+        if (net_clock() > until) net_fail("waited for an answer of", name);
+        net_nap();
+    }
+    us_client_remove(l.client);
+    return m;
+}
+
+static int set_state(int wanted) {
+    const us_msg_set_simulation_state_response *m =
+        ask("set_simulation_state", "SetSimulationState",
+            &(us_msg_set_simulation_state_request){.state = {(uint8_t)wanted}});
+    return m->result.result;
+}
+
+static int get_state(void) {
+    const us_msg_get_simulation_state_response *m =
+        ask("get_simulation_state", "GetSimulationState", &(us_msg_get_simulation_state_request){0});
+    assert_int_equal(m->result.result, 1);
+    return m->state.state;
+}
+
+static bool has_entity(const char *name) {
+    const us_msg_get_entities_response *m =
+        ask("get_entities", "GetEntities",
+            &(us_msg_get_entities_request){.filters = {.filter = usi_text("^[a-z0-9_]+$")}});
+    assert_int_equal(m->result.result, 1);
+    bool has = false;
+    for (uint32_t i = 0; i < m->entities._length; i++)
+        has = has || strcmp(m->entities._buffer[i], name) == 0;
+    return has;
+}
+
+static us_msg_pose place_of(const char *name) {
+    const us_msg_get_entity_state_response *m = ask(
+        "get_entity_state", "GetEntityState", &(us_msg_get_entity_state_request){.entity = usi_text(name)});
+    assert_int_equal(m->result.result, 1);
+    return m->state.pose;
+}
+
+static void check_time(void) {
+    assert_int_equal(get_state(), 1);
+    // Stepping wants a world that stands.
+    const us_msg_step_simulation_response *stepped =
+        ask("step_simulation", "StepSimulation", &(us_msg_step_simulation_request){.steps = 5});
+    assert_int_equal(stepped->result.result, 3);
+    assert_int_equal(set_state(2), 1);
+    assert_int_equal(set_state(2), 101);
+    assert_int_equal(get_state(), 2);
+    stepped = ask("step_simulation", "StepSimulation", &(us_msg_step_simulation_request){.steps = 5});
+    assert_int_equal(stepped->result.result, 1);
+    const us_msg_reset_simulation_response *reset =
+        ask("reset_simulation", "ResetSimulation", &(us_msg_reset_simulation_request){.scope = 1});
+    assert_int_equal(reset->result.result, 0);
+    reset = ask("reset_simulation", "ResetSimulation", &(us_msg_reset_simulation_request){.scope = 0});
+    assert_int_equal(reset->result.result, 1);
+    assert_int_equal(get_state(), 0);
+    assert_int_equal(set_state(3), 0);
+}
+
+static void check_entities(void) {
+    us_msg_spawn_entity_request crate = {.name = usi_text("crate"),
+                                         .entity_resource = {.uri = usi_text("understudy:box")}};
+    crate.initial_pose.header.frame_id = usi_text("world");
+    crate.initial_pose.pose = (us_msg_pose){{3, 4, 5}, {0, 0, sin(0.25), cos(0.25)}};
+    const us_msg_spawn_entity_response *spawned = ask("spawn_entity", "SpawnEntity", &crate);
+    assert_int_equal(spawned->result.result, 1);
+    assert_string_equal(spawned->entity_name, "crate");
+    assert_true(has_entity("crate") && has_entity("k10") && !has_entity("other"));
+    us_msg_pose at = place_of("crate");
+    assert_true(at.position.x == 3 && at.position.y == 4 && at.position.z == 5);
+    // The command's text has roll, pitch and yaw with all their digits.
+    assert_true(fabs(at.orientation.z - sin(0.25)) < 1e-12);
+    spawned = ask("spawn_entity", "SpawnEntity", &crate);
+    assert_int_equal(spawned->result.result, 101);
+    crate.allow_renaming = true;
+    spawned = ask("spawn_entity", "SpawnEntity", &crate);
+    assert_int_equal(spawned->result.result, 1);
+    assert_string_equal(spawned->entity_name, "crate_1");
+    crate.entity_resource.uri = usi_text("file:///robot.sdf");
+    spawned = ask("spawn_entity", "SpawnEntity", &crate);
+    assert_int_equal(spawned->result.result, 103);
+    us_msg_set_entity_state_request move = {.entity = usi_text("crate"), .set_pose = true};
+    move.state.pose = (us_msg_pose){{-1, 2, 6}, {0, 0, 0, 1}};
+    const us_msg_set_entity_state_response *moved = ask("set_entity_state", "SetEntityState", &move);
+    assert_int_equal(moved->result.result, 1);
+    at = place_of("crate");
+    assert_true(at.position.x == -1 && at.position.y == 2 && at.position.z == 6);
+    move.entity = usi_text("nobody");
+    moved = ask("set_entity_state", "SetEntityState", &move);
+    assert_int_equal(moved->result.result, 2);
+    const us_msg_get_entity_info_response *info =
+        ask("get_entity_info", "GetEntityInfo", &(us_msg_get_entity_info_request){usi_text("k10")});
+    assert_int_equal(info->info.category.category, 2);
+    const us_msg_delete_entity_response *gone =
+        ask("delete_entity", "DeleteEntity", &(us_msg_delete_entity_request){usi_text("crate_1")});
+    assert_int_equal(gone->result.result, 1);
+    assert_false(has_entity("crate_1"));
+    gone = ask("delete_entity", "DeleteEntity", &(us_msg_delete_entity_request){usi_text("crate_1")});
+    assert_int_equal(gone->result.result, 2);
+}
+
+static void check_steps(void) {
+    us_error err = {0};
+    us_action_types types;
+    assert_int_equal(us_action_types_find("simulation_interfaces/action/SimulateSteps", &types, &err), US_OK);
+    const us_action_client_def def = {"/understudy/simulate_steps", types, -1, dialect};
+    us_action_client *client = NULL;
+    if (us_bus_add_action_client(net_bus(p), &def, &client, &err)) fail_msg("%s", err.message);
+    NET_WAIT(us_action_client_is_ready(client));
+    const us_msg_simulate_steps_send_goal_request goal = {.goal = {.steps = 200}};
+    uint8_t bytes[512];
+    size_t length = 0;
+    us_goal_id id;
+    assert_int_equal(us_message_encode(types.send_goal_request, &goal, bytes, sizeof bytes, &length), US_OK);
+    assert_int_equal(us_action_client_send(client, bytes, length, &id), US_OK);
+    us_action_event e = {0};
+    double done = 0;
+    int n_feedback = 0;
+    const double until = net_clock() + NET_PATIENCE;
+    while (e.kind != US_ACTION_RESULT) {
+        if (net_clock() > until) net_fail("waited for", "the end of the steps");
+        assert_int_equal(us_action_client_take(client, bytes, sizeof bytes, &length, &e), US_OK);
+        if (e.kind == US_ACTION_NONE) net_nap();
+        if (e.kind != US_ACTION_FEEDBACK) continue;
+        const double now = us_message_get_number(types.feedback, bytes, length, "feedback.completed_steps");
+        assert_true(now >= done && now <= 200);
+        done = now;
+        n_feedback++;
+    }
+    assert_int_equal(e.status, US_GOAL_SUCCEEDED);
+    assert_true(n_feedback > 0);
+    us_action_client_remove(client);
+}
+
+static void control(us_dialect d) {
+    dialect = d;
+    start();
+    const us_msg_get_simulator_features_response *m =
+        ask("get_simulator_features", "GetSimulatorFeatures", &(us_msg_get_simulator_features_request){0});
+    assert_true(m->features.features._length >= 10);
+    check_time();
+    check_entities();
+    check_steps();
+    assert_int_equal(set_state(1), 1);
+    end();
+}
+
+static void a_standard_client_controls_the_world(void **state) {
+    (void)state;
+    control(US_DIALECT_CYCLONE);
+}
+
+static void so_does_one_on_fast_dds(void **state) {
+    (void)state;
+    net_peer *fast = net_open("fastdds");
+    if (!fast) {
+        print_message("skipped: the plug-in for Fast DDS is not built\n");
+        return;
+    }
+    net_close(fast);
+    control(US_DIALECT_FASTDDS);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_standard_client_controls_the_world),
+        cmocka_unit_test(so_does_one_on_fast_dds),
+    };
+    return cmocka_run_group_tests(tests, NULL, net_teardown);
+}
