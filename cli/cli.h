@@ -138,6 +138,11 @@ typedef struct cli_world {
 int cli_load_spec(const cli_load *load, us_base fallback, cli_world *world);
 int cli_compile(cli_world *world);
 int cli_create_sim(cli_world *world, const us_sim_def *def);
+
+// sense_readings.c: samples of a sensor (us_sensor) as a table; and the kinds of sensors that a spec knows,
+// with their parameters, presets and readings.
+int cli_sense_readings(cli_world *world, int32_t sensor, double time, const char *path);
+void cli_print_sensor_kinds(const us_spec *spec);
 void cli_world_fini(cli_world *world);
 
 // Whole file into memory with a 0 after it; "-" is standard input. Caller frees. CLI_GO_ON or the exit code.

@@ -1,6 +1,8 @@
 // The doctor looks at the network: names, types, QoS, commands, clocks.
+#include <fnmatch.h>
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,6 +116,48 @@ void cli_doctor_types(cli_doctor *d) {
 
 // ---- QoS ----
 
+// Whether two lists of partitions, names with commas between, have one in common. A name may be a pattern.
+static bool have_partition_in_common(const char *a, const char *b) {
+    for (const char *x = a, *end; x; x = *end ? end + 1 : NULL) {
+        end = x + strcspn(x, ",");
+        for (const char *y = b, *last; y; y = *last ? last + 1 : NULL) {
+            char one[US_PARTITION_TEXT], other[US_PARTITION_TEXT];
+            last = y + strcspn(y, ",");
+            snprintf(one, sizeof one, "%.*s", (int)(end - x), x);
+            snprintf(other, sizeof other, "%.*s", (int)(last - y), y);
+            if (fnmatch(one, other, 0) == 0 || fnmatch(other, one, 0) == 0) return true;
+        }
+    }
+    return false;
+}
+
+// What programs set by themselves, and ROS 2 by overrides of QoS.
+static void check_rare_qos(cli_doctor *d, const char *topic, const us_endpoint *writer,
+                           const us_endpoint *reader) {
+    const us_qos *offered = &writer->qos, *asked = &reader->qos;
+    const bool is_service = strncmp(writer->topic, "rq/", 3) == 0 || strncmp(writer->topic, "rr/", 3) == 0;
+    if (asked->deadline > 0 && (offered->deadline == 0 || offered->deadline > asked->deadline))
+        cli_doctor_add(
+            d, CLI_WRONG, topic, "let the reader ask for no deadline, or the writer offer as short a one",
+            "%s asks for a sample every %.3g s (deadline), which %s does not promise: nothing arrives",
+            node_of(reader), 1e-9 * (double)asked->deadline, node_of(writer));
+    if (asked->liveliness > offered->liveliness ||
+        (asked->lease > 0 && (offered->lease == 0 || offered->lease > asked->lease)))
+        cli_doctor_add(
+            d, CLI_WRONG, topic,
+            "let the reader ask for automatic liveliness without a lease, or the writer offer as much",
+            "%s asks for more liveliness than %s offers: nothing arrives", node_of(reader), node_of(writer));
+    if (asked->is_exclusive != offered->is_exclusive)
+        cli_doctor_add(d, CLI_WRONG, topic,
+                       "let both have shared ownership, as ROS 2 has it, or both exclusive",
+                       "%s and %s do not agree whether ownership is shared: nothing arrives", node_of(reader),
+                       node_of(writer));
+    if (!is_service && !have_partition_in_common(writer->partitions, reader->partitions))
+        cli_doctor_add(d, CLI_WRONG, topic, "put both into one partition of DDS; ROS 2 has the unnamed one",
+                       "%s is in the partition \"%s\", %s in \"%s\": nothing arrives", node_of(reader),
+                       reader->partitions, node_of(writer), writer->partitions);
+}
+
 // A reader may ask for no more than the writer offers.
 static void check_pair(cli_doctor *d, const us_endpoint *writer, const us_endpoint *reader) {
     char topic[CLI_NAME_MAX];
@@ -133,6 +177,7 @@ static void check_pair(cli_doctor *d, const us_endpoint *writer, const us_endpoi
         cli_doctor_add(d, CLI_WRONG, topic, "mark the types of the writer @final, or let it write XCDR1",
                        "%s writes in another encoding (XCDR2) than %s and all of ROS 2 read", node_of(writer),
                        node_of(reader));
+    check_rare_qos(d, topic, writer, reader);
 }
 
 void cli_doctor_qos(cli_doctor *d) {

@@ -61,10 +61,12 @@ static void print_topics(const us_network_def *d) {
 static void print_sensors(const us_spec *spec, const us_network_def *d) {
     for (int32_t i = 0; i < d->n_sensor; i++) {
         const us_sensor_def *k = &d->sensors[i];
-        printf("    inertial sensor %s on %s", k->name, us_spec_view_link(spec, k->link)->name);
+        printf("    sensor %s (%s%s%s) on %s", k->name, k->kind->name, k->preset ? ", " : "",
+               k->preset ? k->preset : "", us_spec_view_link(spec, k->link)->name);
         if (k->rate > 0) printf(", %.6g Hz", k->rate);
-        if (k->force_noise > 0) printf(", noise %.6g m/s^2", k->force_noise);
-        if (k->spin_noise > 0) printf(", noise %.6g rad/s", k->spin_noise);
+        if (k->latency > 0) printf(", %.6g s late", k->latency);
+        for (int32_t s = 0; s < k->n_setting; s++)
+            printf(", %s %.6g", k->settings[s].parameter, k->settings[s].value);
         putchar('\n');
     }
 }
@@ -213,11 +215,13 @@ static void json_sensors(cli_json *json, const us_spec *spec, const us_network_d
         const us_sensor_def *k = &d->sensors[i];
         cli_json_begin_short(json, NULL, '{');
         cli_json_text(json, "name", k->name);
-        cli_json_text(json, "type", "imu");
+        cli_json_text(json, "type", k->kind->name);
+        if (k->preset) cli_json_text(json, "preset", k->preset);
         cli_json_text(json, "link", us_spec_view_link(spec, k->link)->name);
         cli_json_number(json, "rate", k->rate);
-        cli_json_number(json, "force_noise", k->force_noise);
-        cli_json_number(json, "spin_noise", k->spin_noise);
+        cli_json_number(json, "latency", k->latency);
+        for (int32_t s = 0; s < k->n_setting; s++)
+            cli_json_number(json, k->settings[s].parameter, k->settings[s].value);
         cli_json_end(json);
     }
     cli_json_end(json);

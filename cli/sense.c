@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "understudy/query.h"
+#include "understudy/sensing.h"
 
 typedef struct frame {
     us_lidar_frame head;
@@ -62,7 +62,7 @@ static void write_pcd(FILE *out, const frame *f) {
             "# .PCD v0.7 - Point Cloud Data file format\nVERSION 0.7\nFIELDS x y z intensity ring time\n"
             "SIZE 4 4 4 4 2 4\nTYPE F F F F U F\nCOUNT 1 1 1 1 1 1\nWIDTH %d\nHEIGHT %d\n"
             "VIEWPOINT 0 0 0 1 0 0 0\nPOINTS %d\nDATA ascii\n",
-            (int)f->head.n_column, (int)f->head.n_ring, (int)f->n);
+            (int)f->head.n_column, (int)(f->head.n_ring * f->head.n_return), (int)f->n);
     write_rows(out, f, true);
 }
 
@@ -128,37 +128,85 @@ static void colour_of(double share, uint8_t rgb[3]) {
         rgb[k] = (uint8_t)lround(stop[i][k] + (at - i) * (stop[i + 1][k] - stop[i][k]));
 }
 
-// Ranges by the logarithm, from a metre to the longest: rows are rings, the highest on top, several lines
-// each; columns follow the turn.
-static void write_png(FILE *out, const frame *f) {
-    const int32_t tall = f->head.n_ring < 8 ? 24 : 6, width = f->head.n_column,
-                  height = tall * f->head.n_ring;
-    const size_t line = 1 + 3 * (size_t)width, n = line * (size_t)height;
-    uint8_t *raw = cli_allocate(n, 1), *packed = cli_allocate(n + n / 65535 * 5 + 64, 1);
-    double far = 2;
-    for (int32_t i = 0; i < f->n; i++) {
-        const us_lidar_point *p = &f->point[i];
-        if (has_return(p)) far = fmax(far, hypot(hypot((double)p->x, (double)p->y), (double)p->z));
-    }
-    for (int32_t y = 0; y < height; y++) {
-        const int32_t ring = f->head.n_ring - 1 - y / tall;
-        for (int32_t x = 0; x < width; x++) {
-            const us_lidar_point *p = &f->point[ring * width + x];
-            const double range = hypot(hypot((double)p->x, (double)p->y), (double)p->z);
-            if (has_return(p))
-                colour_of(log(fmax(range, 1)) / log(far), raw + (size_t)y * line + 1 + 3 * (size_t)x);
+static double range_of(const us_lidar_point *p) {
+    return hypot(hypot((double)p->x, (double)p->y), (double)p->z);
+}
+
+// A picture: lines of pixels with a byte before each.
+typedef struct picture {
+    int32_t width, height;
+    uint8_t *raw;
+} picture;
+
+static uint8_t *pixel(const picture *p, int32_t x, int32_t y) {
+    return p->raw + (size_t)y * (1 + 3 * (size_t)p->width) + 1 + 3 * (size_t)x;
+}
+
+static picture picture_of(int32_t width, int32_t height) {
+    picture p = {width, height, NULL};
+    p.raw = cli_allocate((1 + 3 * (size_t)width) * (size_t)height, 1);
+    return p;
+}
+
+// Rows are rings, the highest on top, several lines each where they are few; columns follow the turn.
+static picture draw_rings(const frame *f, double far) {
+    const int32_t n_ring = f->head.n_ring, tall = n_ring < 8 ? 24 : n_ring <= 64 ? 6 : 1;
+    const picture out = picture_of(f->head.n_column, tall * n_ring);
+    for (int32_t y = 0; y < out.height; y++) {
+        for (int32_t x = 0; x < out.width; x++) {
+            const us_lidar_point *p = &f->point[(n_ring - 1 - y / tall) * out.width + x];
+            if (has_return(p)) colour_of(log(fmax(range_of(p), 1)) / log(far), pixel(&out, x, y));
         }
     }
+    return out;
+}
+
+// Shots without an order, where they looked: the middle is straight ahead, the border the farthest from it.
+static picture draw_directions(const frame *f, double far) {
+    enum { SIDE = 512, DOT = 1 };
+    const picture out = picture_of(SIDE, SIDE);
+    double widest = 1e-3;
+    for (int32_t i = 0; i < f->n; i++) {
+        const us_lidar_point *p = &f->point[i];
+        if (has_return(p)) widest = fmax(widest, atan2(hypot((double)p->y, (double)p->z), (double)p->x));
+    }
+    for (int32_t i = 0; i < f->n; i++) {
+        const us_lidar_point *p = &f->point[i];
+        if (!has_return(p)) continue;
+        const double scale = (0.5 * SIDE - 2) / widest, left = atan2((double)p->y, (double)p->x),
+                     up = atan2((double)p->z, hypot((double)p->x, (double)p->y));
+        const int32_t x = (int32_t)lround(0.5 * SIDE - scale * left),
+                      y = (int32_t)lround(0.5 * SIDE - scale * up);
+        for (int32_t k = 0; k < (1 + DOT) * (1 + DOT); k++) {
+            const int32_t u = x + k % (1 + DOT), v = y + k / (1 + DOT);
+            if (u >= 0 && u < SIDE && v >= 0 && v < SIDE)
+                colour_of(log(fmax(range_of(p), 1)) / log(far), pixel(&out, u, v));
+        }
+    }
+    return out;
+}
+
+// Ranges by the logarithm, from a metre to the longest.
+static void write_png(FILE *out, const frame *f) {
+    enum { SCAN = 4000 };  // columns that one turn of a single beam may have
+    double far = 2;
+    for (int32_t i = 0; i < f->n; i++) {
+        if (has_return(&f->point[i])) far = fmax(far, range_of(&f->point[i]));
+    }
+    const bool is_ordered = f->head.n_ring > 1 || f->head.n_column <= SCAN;
+    const picture p = is_ordered ? draw_rings(f, far) : draw_directions(f, far);
+    const size_t n = (1 + 3 * (size_t)p.width) * (size_t)p.height;
+    uint8_t *packed = cli_allocate(n + n / 65535 * 5 + 64, 1);
     uint8_t head[13] = {0};
-    put32(head, (uint32_t)width);
-    put32(head + 4, (uint32_t)height);
+    put32(head, (uint32_t)p.width);
+    put32(head + 4, (uint32_t)p.height);
     head[8] = 8;
     head[9] = 2;
     fwrite("\x89PNG\r\n\x1a\n", 1, 8, out);
     write_chunk(out, "IHDR", head, sizeof head);
-    write_chunk(out, "IDAT", packed, store(packed, raw, n));
+    write_chunk(out, "IDAT", packed, store(packed, p.raw, n));
     write_chunk(out, "IEND", head, 0);
-    free(raw);
+    free(p.raw);
     free(packed);
 }
 
@@ -181,33 +229,32 @@ static writer *writer_of(const char *path) {
 
 static int fail_sensor(const us_model *model, const char *name) {
     char known[400] = "";
-    for (int32_t i = 0; i < us_model_n_lidar(model); i++) {
-        const us_lidar l = {i};
+    for (int32_t i = 0; i < us_model_n_sensor(model); i++) {
+        const us_sensor_info k = us_model_get_sensor(model, (us_sensor){i});
         const size_t at = strlen(known);
-        snprintf(known + at, sizeof known - at, "%s%s/%s",
-                 at ? ", " : "there is: ", us_model_lidar_robot(model, l), us_model_lidar_name(model, l));
+        snprintf(known + at, sizeof known - at, "%s%s/%s", at ? ", " : "there is: ", k.robot, k.name);
     }
     return cli_fail(CLI_BAD_INPUT, "--sensor",
                     known[0] ? known : "give a robot a <sensor type=\"lidar\" preset=\"hdl-32e\" .../>",
-                    "there is no lidar \"%s\"", name);
+                    name[0] ? "there is no sensor \"%s\"" : "there is no lidar%s", name);
 }
 
-// "k10/lidar"; without a name the first one.
-static bool find_lidar(const us_model *model, const char *name, us_lidar *out) {
+// "k10/lidar"; without a name the first lidar.
+static us_sensor find_sensor(const us_model *model, const char *name) {
     char robot[300];
-    *out = (us_lidar){us_model_n_lidar(model) > 0 ? 0 : -1};
-    if (!name) return out->i >= 0;
-    const char *slash = strchr(name, '/');
-    if (!slash || (size_t)(slash - name) >= sizeof robot) return false;
+    const char *slash = name ? strchr(name, '/') : NULL;
+    if (!name && us_model_n_lidar(model) > 0)
+        return us_model_find_sensor(model, us_model_lidar_robot(model, (us_lidar){0}),
+                                    us_model_lidar_name(model, (us_lidar){0}));
+    if (!slash || (size_t)(slash - name) >= sizeof robot) return (us_sensor){-1};
     snprintf(robot, sizeof robot, "%.*s", (int)(slash - name), name);
-    *out = us_model_find_lidar(model, robot, slash + 1);
-    return out->i >= 0;
+    return us_model_find_sensor(model, robot, slash + 1);
 }
 
 // Steps until the time is over and a turn is whole.
 static int step_until(cli_world *world, us_lidar lidar, double time, us_lidar_frame *out) {
     const double step = us_model_get_step(world->model);
-    const int64_t limit = (int64_t)ceil((time + 60) / step);
+    const int64_t limit = (int64_t)ceil((time + 3600) / step);
     for (int64_t i = 0; i < limit; i++) {
         us_sim_get_lidar_frame(world->sim, lidar, false, out, NULL, 0);
         if (out->turn >= 0 && (double)i * step >= time - 1e-9) return CLI_GO_ON;
@@ -216,20 +263,23 @@ static int step_until(cli_world *world, us_lidar lidar, double time, us_lidar_fr
             return CLI_RUN_FAILED;
         }
     }
-    return cli_fail(CLI_RUN_FAILED, "--sensor", "give it a higher rate", "no turn was whole within a minute");
+    return cli_fail(CLI_RUN_FAILED, "--sensor", "make its window smaller, or its steps larger",
+                    "no frame was whole within an hour");
 }
 
 static int sense(cli_world *world, const char *sensor, double time, bool is_deskewed, const char *path) {
-    us_lidar lidar;
     frame f = {.n = 0};
     writer *write = writer_of(path);
+    const us_sensor which = find_sensor(world->model, sensor);
+    const us_lidar lidar = us_model_get_sensor(world->model, which).lidar;
+    if (which.i >= 0 && lidar.i < 0) return cli_sense_readings(world, which.i, time > 0 ? time : 1, path);
     if (!write)
         return cli_fail(CLI_BAD_INPUT, "-o", "end it with .ply, .pcd, .csv or .png",
                         "\"%s\" is of no kind that can be written", path);
-    if (!find_lidar(world->model, sensor, &lidar)) return fail_sensor(world->model, sensor ? sensor : "");
+    if (which.i < 0) return fail_sensor(world->model, sensor ? sensor : "");
     int code = step_until(world, lidar, time, &f.head);
     if (code != CLI_GO_ON) return code;
-    f.n = f.head.n_ring * f.head.n_column;
+    f.n = f.head.n_return * f.head.n_ring * f.head.n_column;
     f.point = cli_allocate((size_t)f.n, sizeof *f.point);
     us_sim_get_lidar_frame(world->sim, lidar, is_deskewed, &f.head, f.point, f.n);
     FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "wb");
@@ -251,21 +301,28 @@ static int run(const cli_command *command, int argc, char **argv) {
     cli_load load = {0};
     const char *sensor = NULL, *path = NULL;
     double time = 0;
-    bool is_deskewed = false;
+    bool is_deskewed = false, lists_kinds = false;
     const cli_option table[] = {
-        {"sensor", CLI_TEXT, &sensor, "ROBOT/NAME", "which lidar (the first one)"},
-        {"time", CLI_NUMBER, &time, "S", "simulated seconds before the frame is taken (0: the first frame)"},
+        {"sensor", CLI_TEXT, &sensor, "ROBOT/NAME", "which sensor (the first lidar)"},
+        {"time", CLI_NUMBER, &time, "S",
+         "simulated seconds before the frame is taken (0: the first frame); of readings how long"},
         {"deskew", CLI_FLAG, &is_deskewed, NULL, "points in the frame of the sensor when the turn began"},
-        {"-o", CLI_TEXT, &path, "FILE", "where to: .ply, .pcd, .csv, or .png for a picture of the ranges"},
+        {"kinds", CLI_FLAG, &lists_kinds, NULL, "list the kinds of sensors that the file knows, and end"},
+        {"-o", CLI_TEXT, &path, "FILE",
+         "where to: .ply, .pcd, .csv, or .png for a picture of the ranges; readings: .csv"},
         CLI_LOAD_OPTIONS(load),
     };
     int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &load.file);
     if (code != CLI_GO_ON) return code;
-    if (!path) return cli_fail(CLI_BAD_INPUT, "-o", "write -o frame.ply", "no file is named");
+    if (!path && !lists_kinds) return cli_fail(CLI_BAD_INPUT, "-o", "write -o frame.ply", "no file is named");
     if (!(time >= 0 && time <= 1e6))
         return cli_fail(CLI_BAD_INPUT, "--time", "write seconds from 0 to 1e6", "%g s is no time", time);
     cli_world world;
     code = cli_load_spec(&load, US_BASE_FIXED, &world);
+    if (code == CLI_GO_ON && lists_kinds) {
+        cli_print_sensor_kinds(world.spec);
+        code = CLI_OK;
+    }
     if (code == CLI_GO_ON) code = cli_compile(&world);
     if (code == CLI_GO_ON) code = cli_create_sim(&world, NULL);
     if (code == CLI_GO_ON) {
@@ -280,10 +337,12 @@ const cli_command cli_command_sense = {
     .name = "sense",
     .operand = "FILE",
     .needs_operand = true,
-    .summary = "write one frame of a lidar: PLY, PCD, CSV or a picture",
-    .about = "The world runs without a network until --time, and on until a turn is whole.\n"
+    .summary = "write what a sensor sees: a frame of a lidar, or a table of readings",
+    .about = "The world runs without a network until --time, and on until a turn is whole. A sensor with\n"
+             "readings gives a row for each sample: what it says, and beside it what is true.\n"
              "\n"
              "  understudy sense scenes/lidar.xml --sensor k10/lidar -o frame.ply\n"
-             "  understudy sense scenes/lidar.xml --time 2 -o ranges.png\n",
+             "  understudy sense scenes/lidar.xml --time 2 -o ranges.png\n"
+             "  understudy sense scenes/lidar.xml --sensor k10/imu --time 1 -o imu.csv\n",
     .run = run,
 };

@@ -38,7 +38,7 @@ static void fuzz_try_type(const us_message_type *type) {
     us_error err;
     fuzz_require(type->n_field > 0 && type->least > 0 && usi_type_depth(type) <= USI_MESSAGE_DEPTH);
     if (type->least > sizeof bytes / 4) return;
-    const size_t n = usi_members_write(type, NULL, NULL, 0, bytes, sizeof bytes);
+    const size_t n = usi_members_write(type, NULL, NULL, 0, NULL, bytes, sizeof bytes);
     if (n > sizeof bytes) return;
     fuzz_require(us_message_print(type, bytes, n, 2, NULL, 0, NULL, &err) == US_OK);
     fuzz_require(usi_members_read(type, bytes, n, NULL, 0, (usi_wire_value *)key));

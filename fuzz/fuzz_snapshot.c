@@ -1,4 +1,5 @@
-// A snapshot of a rover on its way, changed at any places and signed again: refused, or the world goes on.
+// A snapshot of a stone and an arm that fall, changed at any places and signed again: refused, or the world
+// goes on.
 //
 // The input is a list of changes, 8 bytes each: 4 where, 1 how wide, 3 of the value. So seeds stay of use
 // when the layout of the state changes.

@@ -26,7 +26,8 @@ static bool is_finite(double x) { return fabs(x) <= 1e6; }
 static void check_message(const usi_view_message *m) {
     switch (m->op) {
     case USI_VIEW_OP_VIEW:
-        must(m->has < 16 && m->hz >= 0 && m->hz <= USI_VIEW_HZ);
+        must(m->has < 32 && m->points >= 0 && m->points <= USI_VIEW_MAX_POINT && m->hz >= 0 &&
+             m->hz <= USI_VIEW_HZ);
         break;
     case USI_VIEW_OP_WATCH:
         must(m->n_value >= 0 && m->n_value <= USI_VIEW_VALUE_COUNT);

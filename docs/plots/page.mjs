@@ -56,6 +56,19 @@ async function faults() {
 }
 await faults()
 
+// A turn of a lidar from behind and above, with the panel of sensors.
+async function lidar() {
+  const world = await run([scene('lidar.xml')])
+  const page = await open(browser, world.url + '?quality=high', wide)
+  await show(page, 'sensors')
+  await layer(page, 'shadows')
+  await app(page, () => window.understudy.app.view.lookAt([0.5, 0, 0.5], 9))
+  await after(page, 2)
+  await picture(page, 'page-lidar.png')
+  await world.stop()
+}
+await lidar()
+
 let world = await run([scene('default.xml'), '--set', 'motor_port=0'])
 let page = await open(browser, world.url + '?quality=high', wide)
 await show(page, 'drive', 'tree')

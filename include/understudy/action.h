@@ -21,6 +21,7 @@
 #ifndef UNDERSTUDY_ACTION_H
 #define UNDERSTUDY_ACTION_H
 
+#include "understudy/interface.h"
 #include "understudy/service.h"
 
 #ifdef __cplusplus
@@ -50,6 +51,9 @@ typedef struct us_action_types {
 
 // The types of an action, by "simulation_interfaces/action/SimulateSteps". US_ERR_NAME when one is unknown.
 US_API us_status us_action_types_find(const char *name, us_action_types *out_types, us_error *err);
+// The same of an interface, which has read Dig.action or an IDL file with all of them: "rover/action/Dig".
+US_API us_status us_action_types_of(const us_interface *types, const char *name, us_action_types *out_types,
+                                    us_error *err);
 
 // ---------------------------------------------------------------- server
 

@@ -86,6 +86,9 @@ typedef struct us_qos {
     // samples are valid, and how soon a writer that died is missed.
     int64_t deadline, lifespan, lease;
     us_liveliness liveliness;
+    // Names of DDS partitions with commas between; "": the unnamed one, as ROS 2 has it. Endpoints meet those
+    // that have one in common.
+    char partition[US_PARTITION_TEXT];
 } us_qos;
 
 // By ROS convention for a topic's name (its last part) and type: tf_static and robot_description are
@@ -169,10 +172,10 @@ typedef struct us_endpoint {
     char hash[80];    // "RIHS01_...", or ""
     char node[256];   // "/k10/driver" as ros_discovery_info says, or ""
     us_qos qos;
-    bool is_xcdr1;        // plain CDR can be exchanged
-    bool is_xcdr2;        // the second version of CDR can
-    bool is_keyed;        // its type has keys
-    char partitions[64];  // their names with commas between; "": the unnamed one
+    bool is_xcdr1;                       // plain CDR can be exchanged
+    bool is_xcdr2;                       // the second version of CDR can
+    bool is_keyed;                       // its type has keys
+    char partitions[US_PARTITION_TEXT];  // their names with commas between; "": the unnamed one
 } us_endpoint;
 // Fills at most cap entries; *out_n is how many there are.
 US_API us_status us_bus_list(us_bus *bus, us_endpoint *out, int32_t cap, int32_t *out_n);

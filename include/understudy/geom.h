@@ -185,6 +185,10 @@ typedef struct us_ray_hit {
 // hits at range 0, normal against the ray.
 US_API us_ray_hit us_geom_ray(const us_geom *geom, us_pose X_WG, us_vec3 origin_W, us_vec3 direction_W,
                               double range);
+// n rays, each within its own range: the same bits as one by one, in any order. Height fields are cast in
+// packets, two to three times as fast; neighbours in the list should be neighbours in space.
+US_API void us_geom_rays(const us_geom *geom, us_pose X_WG, int32_t n, const us_vec3 *origins_W,
+                         const us_vec3 *directions_W, const double *ranges, us_ray_hit *out_hits);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
-// Interfaces of one's own: types read from IDL or .msg files while the program runs, and messages of them by
-// the names of their members.
+// Interfaces of one's own: types read from IDL, .msg, .srv or .action files while the program runs, and
+// messages of them by the names of their members.
 //
 // A type from here is a us_message_type as every other: topics of a bus take it, us_message_print shows its
 // samples, us_message_get_number reads them. It has no struct in C, so us_message_encode and
@@ -27,7 +27,8 @@ typedef struct us_interface us_interface;
 typedef struct us_interface_def {
     us_allocator allocator;
     int32_t n_file;
-    const char *const *files;  // IDL files, and .msg files of ROS 2; what they include stands beside them
+    const char *const
+        *files;  // IDL files, and .msg, .srv and .action files of ROS 2; what they include stands beside them
 } us_interface_def;
 US_API us_interface_def us_interface_def_default(void);
 
@@ -88,9 +89,10 @@ typedef struct us_endpoint_def {
     const char *type;  // of the interface
     double rate;       // Hz of those that are published; 0: once, for those that come later too
     bool is_reliable, is_latched;
-    int32_t depth;  // samples that are kept; 0: all
-    int32_t of;     // of answers: whose
-    int32_t line;   // where it was written
+    int32_t depth;          // samples that are kept; 0: all
+    const char *partition;  // of DDS, names with commas between; NULL: the unnamed one
+    int32_t of;             // of answers: whose
+    int32_t line;           // where it was written
 } us_endpoint_def;
 
 typedef enum us_binding_use {

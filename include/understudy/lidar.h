@@ -7,6 +7,7 @@
 #define UNDERSTUDY_LIDAR_H
 
 #include "understudy/base.h"
+#include "understudy/math.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,7 +16,29 @@ extern "C" {
 enum {
     US_LIDAR_MAX_BEAM = 256,       // beams of a lidar
     US_LIDAR_MAX_POINT = 4000000,  // points of a frame
+    US_LIDAR_MAX_RAY = 9,          // rays in the cone of a beam
+    US_LIDAR_MAX_BLIND = 4,        // sectors in which it is blind
 };
+
+// In which order a lidar looks: a head that turns; a mirror that goes over a window row by row, from the left
+// to the right and from the lowest row up; two prisms that turn one behind the other (Risley) and bend the
+// beam into a rosette.
+typedef enum us_lidar_pattern {
+    US_LIDAR_SPIN,
+    US_LIDAR_GRID,
+    US_LIDAR_ROSETTE,
+    US_LIDAR_PATTERN_COUNT
+} us_lidar_pattern;
+
+// Which of the returns of a shot are told. Dual: the strongest and the last; where they are one, the second
+// strongest stands beside it.
+typedef enum us_lidar_returns {
+    US_LIDAR_STRONGEST,
+    US_LIDAR_FIRST,
+    US_LIDAR_LAST,
+    US_LIDAR_DUAL,
+    US_LIDAR_RETURNS_COUNT
+} us_lidar_returns;
 
 typedef struct us_lidar_beam {
     double elevation;  // rad, above the xy plane of the sensor
@@ -38,7 +61,30 @@ typedef struct us_lidar_def {
     double reach;        // m at which a surface of reflectivity 0.1, met squarely, returns half of the shots;
                          // 0: every surface returns all
     double power_noise;  // standard deviation of the received power, over that which is needed; default 0.1
-    double reflectivity;  // of all surfaces, 0 to 1; default 0.3
+    double reflectivity;  // of surfaces whose material has none of its own, 0 to 1; default 0.3
+
+    us_lidar_pattern pattern;
+    double window[2];      // rad: grid: its width and height, the middle straight ahead
+    double resolution[2];  // rad: grid: from column to column, and from row to row
+    double bend[2];        // rad: rosette: by which each prism bends the beam
+    double spin[2];        // rad/s: rosette: of each prism, counter-clockwise seen along the beam
+
+    double divergence;         // rad: the whole opening of a beam's cone; 0: a line
+    int32_t n_ray;             // lines that stand for the cone; default 5: the axis and four around it
+    double pulse;              // m: surfaces that are nearer to each other give one return; default 0.4
+    us_lidar_returns returns;  // default: the strongest
+    double extinction;         // 1/m, of dust or fog: light fades by exp(-extinction r) each way
+    double backscatter;        // 1/(m sr), of the same: what it sends back; 0: it gives no returns of its own
+    double sun;                // variance of the received power that a white surface adds which the sun meets
+                               // squarely, over the device's own; 0: no sun
+    us_vec3 sun_direction;     // towards it, in the world; default: overhead
+    int32_t n_blind;           // sectors in which its housing or a mast is in the way
+    double blind[US_LIDAR_MAX_BLIND][2];  // rad: azimuths, counter-clockwise from the first to the second
+    bool hides_own_robot;                 // points on the robot that carries it are taken out of the frame
+    uint32_t
+        packet_address;     // IPv4, of this machine: 127.0.0.1 is 0x7f000001. Where packets of its maker go,
+    uint16_t packet_port;   // by UDP; 0: nowhere
+    uint8_t packet_device;  // what they say that it is; of presets of devices that send such packets
 } us_lidar_def;
 
 // One without beams, columns and ranges.

@@ -54,6 +54,7 @@ typedef struct us_model_counts {
 US_API us_model_counts us_model_get_counts(const us_model *model);
 US_API double us_model_get_step(const us_model *model);
 US_API us_vec3 us_model_get_gravity(const us_model *model);
+US_API us_sky us_model_get_sky(const us_model *model);  // where it lies (sky.h); no planet: nowhere
 US_API us_integrator us_model_get_integrator(const us_model *model);
 US_API uint64_t us_model_hash(const us_model *model);
 

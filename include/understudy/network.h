@@ -6,6 +6,7 @@
 #define UNDERSTUDY_NETWORK_H
 
 #include "understudy/interface.h"
+#include "understudy/sensor.h"
 #include "understudy/spec.h"
 
 #ifdef __cplusplus
@@ -163,22 +164,24 @@ typedef struct us_fault_def {
 // A sensor beside those that every robot has: an encoder at each joint with one coordinate, the inertial unit
 // "imu" at the root's origin, and "battery" where there is one. One that is named "imu" takes the place of
 // that inertial unit.
-typedef enum us_sensor_kind { US_SENSOR_IMU, US_SENSOR_LIDAR, US_SENSOR_COUNT } us_sensor_kind;
-
-// Published on "NAME/data" (a lidar on "NAME/points", one of a single beam on "NAME/scan") where
-// us_network_def.topics does not say otherwise, at the sensor's rate, or at 100 Hz if it samples at every
-// step. Its frame is that of the link; one with a pose of its own has a frame
-// NAME.
+//
+// Published on "NAME/data" (or what its kind says: a lidar on "NAME/points", one of a single beam on
+// "NAME/scan") where us_network_def.topics does not say otherwise, at the sensor's rate, or at 100 Hz if it
+// samples at every step. Its frame is that of the link; one with a pose of its own has a frame NAME.
 typedef struct us_sensor_def {
-    us_sensor_kind kind;
-    const char *name;    // as a topic's; not that of another source
-    int32_t link;        // of the spec, one of the robot's
-    us_pose X_BS;        // where it sits on the link: its axes are those of its readings
-    double rate;         // Hz at which it samples; 0: every step; of a lidar: turns per second
-    double force_noise;  // m/s^2, standard deviation of each component of a sample's specific force
-    double spin_noise;   // rad/s, the same of the angular velocity
-    uint64_t seed;       // of the noise, beside the world's
-    const struct us_lidar_def *lidar;  // of a lidar (lidar.h); NULL for others
+    const us_sensor_kind *kind;  // sensor.h; NULL: the inertial unit "imu"
+    const char *name;            // as a topic's; not that of another source
+    int32_t link;                // of the spec, one of the robot's
+    us_pose X_BS;                // where it sits on the link: its axes are those of its readings
+    double rate;                 // Hz at which it samples; 0: every step; of a lidar: turns per second
+    double phase;                // s by which its samples come later than by the rate alone, 0 to a period
+    double latency;              // s from a sample until the robot has it, 0 to 10
+    uint64_t seed;               // of its random numbers, beside the world's
+    const char *preset;          // of the kind; NULL: none
+    int32_t n_setting;
+    const us_sensor_setting *settings;  // of the kind's parameters, over those of the preset; a joint or link
+                                        // is one of the spec
+    const struct us_lidar_def *lidar;   // of a lidar (lidar.h); NULL for others
 } us_sensor_def;
 
 // Who commands a robot, and before whom. While a source commands, and for `hold` after its last command,

@@ -27,6 +27,10 @@ typedef struct us_sim_hit {
     double distance;  // m along the ray; infinite: nothing was hit
     us_vec3 point;    // m, in W; NaN: nothing was hit
     us_vec3 normal;   // unit, in W, outwards
+    // What the surface is made of there: on ground with regions, of the region. -1: nothing was hit.
+    us_material material;
+    // Where on a height field, for a picture that lies over it: 0 to 1 along x and along y. NaN on others.
+    double u, v;
 } us_sim_hit;
 
 // The first shape that a ray meets within max_distance (m, may be infinite). The direction may have any
@@ -42,6 +46,11 @@ US_API us_status us_sim_cast_ray(const us_sim *sim, us_vec3 origin_W, us_vec3 di
 US_API us_status us_sim_cast_rays(const us_sim *sim, int32_t n, const us_vec3 *origins_W,
                                   const us_vec3 *directions_W, double max_distance,
                                   const us_query_filter *filter, us_sim_hit *out_hits);
+// Whether anything is in the way of each of n rays: lines of sight, shadows. Less work than the first hit of
+// each, since nothing is asked about a ray that has met one shape.
+US_API us_status us_sim_any_hit(const us_sim *sim, int32_t n, const us_vec3 *origins_W,
+                                const us_vec3 *directions_W, double max_distance,
+                                const us_query_filter *filter, bool *out_is_hit);
 
 // The shapes that a shape at a pose would overlap or touch, in the order of their indices
 // (us_model_get_geom): the first `cap` of them go to out_geoms, which may be NULL when cap is 0; *out_n is
@@ -129,13 +138,14 @@ typedef struct us_lidar_frame {
     int64_t turn;              // its number since the start; -1: there is none yet
     double time;               // s: when the turn began
     int32_t n_ring, n_column;  // of the table of points; the last column of a turn may be empty
+    int32_t n_return;          // such tables, one after the other: 2 of a lidar with dual returns
     us_pose X_WS;              // of the sensor when the turn began
 } us_lidar_frame;
 
-// The last whole turn. `points` gets n_ring rows of n_column points; NULL: the frame alone. They are in the
-// frame that the sensor had at the time of each; with `is_deskewed`, in the one it had when the turn began,
-// by its true motion. US_ERR_ARG: no such lidar. US_ERR_LIMIT: `cap` points are too few. Cost: some
-// nanoseconds for each point.
+// The last whole turn. `points` gets n_return times n_ring rows of n_column points; NULL: the frame alone.
+// They are in the frame that the sensor had at the time of each; with `is_deskewed`, in the one it had when
+// the turn began, by its true motion. US_ERR_ARG: no such lidar. US_ERR_LIMIT: `cap` points are too few.
+// Cost: some nanoseconds for each point.
 US_API us_status us_sim_get_lidar_frame(const us_sim *sim, us_lidar lidar, bool is_deskewed,
                                         us_lidar_frame *out_frame, us_lidar_point *points, int32_t cap);
 

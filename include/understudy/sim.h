@@ -226,6 +226,13 @@ US_API int32_t us_sim_n_soil_node(const us_sim *sim, int32_t contact);  // 0 for
 // NaN for a bad index. Cost: a look at all nodes of the contact.
 US_API us_soil_node us_sim_get_soil_node(const us_sim *sim, int32_t contact, int32_t node);
 
+// What the ground of a bed (of us_sim_n_deformable) remembers: its own numbers, and those of a column. NULL,
+// and 0, when it has none or there is no such column. Until the next step. What a node carried:
+// us_sim_get_soil_contact and us_sim_get_soil_node, each node being a contact.
+US_API const double *us_sim_view_ground_state(const us_sim *sim, int32_t bed, int32_t *out_n);
+US_API const double *us_sim_view_ground_column(const us_sim *sim, int32_t bed, int32_t i, int32_t j,
+                                               int32_t *out_n);
+
 // Beds of soil: a grid of columns over a height field, in which wheels and feet leave ruts. Part of the
 // state.
 enum { US_DEFORMABLE_TILE = 64 };
@@ -297,8 +304,9 @@ US_API void us_sim_poison(us_sim *sim);
     X(US_STAGE_DYNAMICS, "dynamics")   \
     X(US_STAGE_CONSTRAIN, "constrain") \
     X(US_STAGE_COMMIT, "commit")       \
+    X(US_STAGE_SENSE, "sense")         \
     X(US_STAGE_MORPH, "morph")         \
-    X(US_STAGE_SENSE, "sense")
+    X(US_STAGE_SCAN, "scan")
 
 typedef enum us_stage {
 #define US_STAGE_ENUM(code, name) code,

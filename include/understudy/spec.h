@@ -8,9 +8,8 @@
 #ifndef UNDERSTUDY_SPEC_H
 #define UNDERSTUDY_SPEC_H
 
-#include "understudy/base.h"
 #include "understudy/material.h"
-#include "understudy/math.h"
+#include "understudy/sky.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -73,6 +72,7 @@ typedef struct us_world_settings {
     double tolerance;  // adaptive only: maximum error of a sub-step, relative to 1 + |value|; default 1e-9
     double duration;   // s; of `understudy run` without --time; 0: until stopped
     uint64_t seed;     // of every random number; default 1
+    us_sky sky;        // where its frame lies on a planet, and the date of its start; default: nowhere
     // Contact solver: "newton" (default), "gauss-seidel", "rigid-direct", "rigid-iterative".
     const char *solver;
     const char *fidelity;  // selects rows of the interaction table; default "": those without one
@@ -180,14 +180,14 @@ struct us_shape_def {
     // Contact.
     double margin;      // m; contact begins this far outside the shape; default 0
     double part_error;  // m; moving meshes: allowed standoff of the convex parts from the mesh; 0: one hull
-    // Two shapes collide when each one's group is in the other's mask; default 1 and all.
-    uint32_t group, mask;
+    uint32_t group, mask;  // two collide when each one's group is in the other's mask; default 1 and all
     int32_t level;  // of detail: the shapes of a link with the level of us_link_def.level collide; default 0
 
     // Deformable terrain, for height fields of soil.
-    double patch_spacing;  // m between its columns, in which wheels and feet leave ruts; 0: none
-    double patch_depth;    // m; of the soil above the bedrock; default 0.5
-    double patch_memory;   // bytes that the touched columns may take; default 1e9
+    double patch_spacing;     // m between its columns, in which wheels and feet leave ruts; 0: none
+    double patch_depth;       // m; of the soil above the bedrock; default 0.5
+    double patch_memory;      // bytes that the touched columns may take; default 1e9
+    const char *patch_model;  // a us_ground_model that acts in it; NULL: the library's own soil
 
     float rgba[4];
 

@@ -15,6 +15,8 @@ extern "C" {
 
 typedef struct us_message_type us_message_type;
 
+enum { US_PARTITION_TEXT = 64 };  // bytes of the names of a topic's DDS partitions
+
 US_API int32_t us_message_n_type(void);
 US_API const us_message_type *us_message_get_type(int32_t i);  // NULL for a bad index
 // By "geometry_msgs/msg/Twist" or "geometry_msgs::msg::dds_::Twist_"; NULL when unknown.

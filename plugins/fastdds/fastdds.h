@@ -18,6 +18,7 @@
 #include <array>
 #include <atomic>
 #include <map>
+#include <sstream>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -112,8 +113,9 @@ struct usi_vendor_participant {
     understudy::Network network;
     eprosima::fastdds::dds::DomainParticipant *participant = nullptr;
     // By whom their endpoints meet: usi_meeting. Made when the first of them is needed.
-    std::array<eprosima::fastdds::dds::Publisher *, 2> publishers{};
-    std::array<eprosima::fastdds::dds::Subscriber *, 2> subscribers{};
+    // By whom they meet, and the names of their partitions.
+    std::map<std::pair<usi_meeting, std::string>, eprosima::fastdds::dds::Publisher *> publishers;
+    std::map<std::pair<usi_meeting, std::string>, eprosima::fastdds::dds::Subscriber *> subscribers;
     bool is_secured = false;
     std::atomic<bool> has_deaf_reader{false};  // one that did not acknowledge in time
     std::atomic<int64_t> linger_until{0};      // ns, CLOCK_MONOTONIC; 0: no time was set

@@ -179,19 +179,27 @@ template <class Qos> void set_meeting(Qos &qos, usi_meeting meeting) {
     if (meeting == USI_MEET_OWN) qos.presentation().ordered_access = true;
 }
 
-fast::Publisher *use_publisher(usi_vendor_participant *p, usi_meeting meeting) {
+template <class Qos> void set_partition(Qos &qos, const std::string &names) {
+    std::istringstream in(names);
+    for (std::string name; std::getline(in, name, ',');)
+        if (!name.empty()) qos.partition().push_back(name.c_str());
+}
+
+fast::Publisher *use_publisher(usi_vendor_participant *p, usi_meeting meeting, const char *partition) {
     const std::lock_guard<std::mutex> guard(p->lock);
-    fast::Publisher *&publisher = p->publishers[meeting];
+    fast::Publisher *&publisher = p->publishers[{meeting, partition}];
     fast::PublisherQos qos = fast::PUBLISHER_QOS_DEFAULT;
+    set_partition(qos, partition);
     if (!p->is_secured) set_meeting(qos, meeting);
     if (!publisher) publisher = p->participant->create_publisher(qos);
     return publisher;
 }
 
-fast::Subscriber *use_subscriber(usi_vendor_participant *p, usi_meeting meeting) {
+fast::Subscriber *use_subscriber(usi_vendor_participant *p, usi_meeting meeting, const char *partition) {
     const std::lock_guard<std::mutex> guard(p->lock);
-    fast::Subscriber *&subscriber = p->subscribers[meeting];
+    fast::Subscriber *&subscriber = p->subscribers[{meeting, partition}];
     fast::SubscriberQos qos = fast::SUBSCRIBER_QOS_DEFAULT;
+    set_partition(qos, partition);
     if (!p->is_secured) set_meeting(qos, meeting);
     if (!subscriber) subscriber = p->participant->create_subscriber(qos);
     return subscriber;
@@ -210,7 +218,7 @@ us_status open_participant(const usi_vendor_open &def, usi_vendor_participant *p
                          def.keys ? "Look whether the keys are meant for this domain, and its permissions are not out of date: understudy keys list KEYSTORE."
                                   : "Look at the network interfaces of this machine and at FASTRTPS_DEFAULT_PROFILES_FILE if it is set.");
     }
-    if (!use_publisher(p, USI_MEET_ALL) || !use_subscriber(p, USI_MEET_ALL)) return set_error(err, US_ERR_MEMORY, "Fast DDS cannot make a publisher and a subscriber", nullptr);
+    if (!use_publisher(p, USI_MEET_ALL, "") || !use_subscriber(p, USI_MEET_ALL, "")) return set_error(err, US_ERR_MEMORY, "Fast DDS cannot make a publisher and a subscriber", nullptr);
     p->network.add(to_id(p->participant->guid()), Peer{def.user_data, hostname()});
     return US_OK;
 }
@@ -326,6 +334,7 @@ void announce_own(usi_vendor_endpoint *e, const usi_vendor_endpoint_def &def) {
     const std::string data = def.user_data;
     if (data.rfind("typehash=", 0) == 0) std::strncpy(own.hash, data.substr(9, data.find(';') - 9).c_str(), sizeof own.hash - 1);
     own.qos = def.qos;
+    std::memcpy(own.partitions, def.qos.partition, sizeof own.partitions);
     own.is_xcdr1 = true;
     e->owner->network.add(own);
 }
@@ -354,7 +363,7 @@ us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoint_def 
         qos.publish_mode().kind = fast::SYNCHRONOUS_PUBLISH_MODE;
         qos.reliable_writer_qos().times.heartbeatPeriod = heartbeat;
         if (def.meeting == USI_MEET_OWN) qos.latency_budget().duration = max_blocking;
-        fast::Publisher *publisher = use_publisher(p, def.meeting);
+        fast::Publisher *publisher = use_publisher(p, def.meeting, def.qos.partition);
         if (publisher) e->writer = publisher->create_datawriter(topic, qos, e.get(), fast::StatusMask::publication_matched());
     } else {
         fast::DataReaderQos qos = fast::DATAREADER_QOS_DEFAULT;
@@ -363,7 +372,7 @@ us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoint_def 
         qos.type_consistency().representation.m_value = versions_of(def, false);
         qos.expects_inline_qos(def.is_keyed);  // the hash of a key that is not known
         if (def.meeting == USI_MEET_OWN) qos.latency_budget().duration = eprosima::fastrtps::c_TimeInfinite;
-        fast::Subscriber *subscriber = use_subscriber(p, def.meeting);
+        fast::Subscriber *subscriber = use_subscriber(p, def.meeting, def.qos.partition);
         if (subscriber) e->reader = subscriber->create_datareader(topic, qos, e.get(), fast::StatusMask::data_available() << fast::StatusMask::subscription_matched());
     }
     if (!e->writer && !e->reader) {

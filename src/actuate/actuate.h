@@ -15,7 +15,7 @@
 #define USI_ACTUATE_ACTUATE_H
 
 #include "model/model.h"
-#include "sense/sense.h"
+#include "sense/encoder.h"
 
 typedef struct usi_joint_row {
     double torque;     // N m or N, at the start position and zero velocity, without bounds

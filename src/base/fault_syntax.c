@@ -34,6 +34,13 @@ static const struct {
     {USI_COMPONENT_LIDAR, USI_FAULT_DEAD, "dead", 0, 0, 0, 0},
     {USI_COMPONENT_LIDAR, USI_FAULT_FROZEN, "frozen", 0, 0, 0, 0},
     {USI_COMPONENT_LIDAR, USI_FAULT_BLIND, "blind", 2, 2, -360, 360},
+    {USI_COMPONENT_SENSOR, USI_FAULT_DEAD, "dead", 0, 0, 0, 0},
+    {USI_COMPONENT_SENSOR, USI_FAULT_FROZEN, "frozen", 0, 0, 0, 0},
+    {USI_COMPONENT_SENSOR, USI_FAULT_NOISY, "noisy", 1, 1, 0, 1e6},
+    {USI_COMPONENT_SENSOR, USI_FAULT_DELAYED, "delayed", 1, 1, 0, 1},
+    {USI_COMPONENT_SENSOR, USI_FAULT_DROPPING, "dropping", 1, 1, 0, 1},
+    {USI_COMPONENT_SENSOR, USI_FAULT_OFFSET, "offset", 1, 1, -1e12, 1e12},
+    {USI_COMPONENT_SENSOR, USI_FAULT_NOISE, "noise", 1, 1, 0, 1e12},
     {USI_COMPONENT_POWER, USI_FAULT_BROWNOUT, "brownout", 0, 1, 1e-3, 1e6},
     {USI_COMPONENT_COMPUTER, USI_FAULT_REBOOT, "reboot", 0, 1, 1e-3, 1e6},
     {USI_COMPONENT_LINK, USI_FAULT_OUTAGE, "outage", 0, 1, 1e-3, 1e6},
@@ -47,7 +54,8 @@ const char *usi_fault_component_name(usi_fault_component part) { return parts[pa
 const char *usi_fault_component_title(usi_fault_component part) { return parts[part].called; }
 
 bool usi_fault_component_is_named(usi_fault_component part) {
-    return part == USI_COMPONENT_MOTOR || part == USI_COMPONENT_JOINT || part == USI_COMPONENT_ENCODER;
+    return part == USI_COMPONENT_MOTOR || part == USI_COMPONENT_JOINT || part == USI_COMPONENT_ENCODER ||
+           part == USI_COMPONENT_SENSOR;
 }
 
 // ---------------------------------------------------------------- words
@@ -76,6 +84,15 @@ static us_status read_kind(char *what, usi_fault_words *out, us_error *err) {
     if (!numbers && !is_ok && kinds[kind].min > 0) return fail_form(out->part, what, "needs a number", err);
     if (!numbers) return US_OK;
     int n = 0;
+    // "offset:force.x,0.5": of which reading it is stands first.
+    if (out->fault == USI_FAULT_OFFSET || out->fault == USI_FAULT_NOISE) {
+        char *comma = strchr(numbers, ',');
+        if (!comma || comma == numbers)
+            return fail_form(out->part, what, "needs a reading and a number", err);
+        *comma = 0;
+        out->reading = numbers;
+        numbers = comma + 1;
+    }
     us_status status;
     // One number: the error gives its range. Several: how many are expected.
     if (kinds[kind].max == 1) {
@@ -94,7 +111,7 @@ static us_status read_kind(char *what, usi_fault_words *out, us_error *err) {
 }
 
 us_status usi_fault_parse(char *text, usi_fault_words *out, us_error *err) {
-    *out = (usi_fault_words){.name = ""};
+    *out = (usi_fault_words){.name = "", .reading = ""};
     char *what = strchr(text, '='), *name = strchr(text, ':');
     if (name && what && name > what) name = NULL;
     size_t length = name ? (size_t)(name - text) : what ? (size_t)(what - text) : strlen(text);
@@ -108,14 +125,15 @@ us_status usi_fault_parse(char *text, usi_fault_words *out, us_error *err) {
         // A known kind of fault: the error gives its full syntax.
         if (part < USI_COMPONENT_COUNT && part != USI_COMPONENT_MOTOR)
             return fail_form((usi_fault_component)part, text,
-                             !needs_name                   ? "names no fault"
-                             : part == USI_COMPONENT_JOINT ? "names no joint"
-                                                           : "names no encoder",
+                             !needs_name                    ? "names no fault"
+                             : part == USI_COMPONENT_JOINT  ? "names no joint"
+                             : part == USI_COMPONENT_SENSOR ? "names no sensor"
+                                                            : "names no encoder",
                              err);
         return us_error_set(
             err, US_ERR_SYNTAX, NULL,
-            "write motor:JOINT=..., encoder:JOINT=..., imu=..., lidar=..., power=..., computer=... or "
-            "link=..., for example "
+            "write motor:JOINT=..., encoder:JOINT=..., imu=..., lidar=..., sensor:NAME=..., power=..., "
+            "computer=... or link=..., for example "
             "motor:front_left_femur=weak:0.3",
             "fault: \"%.80s\" names no motor, and no other part that can fail", text);
     }

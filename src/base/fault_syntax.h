@@ -14,6 +14,10 @@
       "inertial sensor")                                                                                     \
     X(USI_COMPONENT_LIDAR, "lidar",                                                                          \
       "lidar=dead, frozen, blind:FROM,TO (deg) or ok, or lidar:NAME=... of another than \"lidar\"", "lidar") \
+    X(USI_COMPONENT_SENSOR, "sensor",                                                                        \
+      "sensor:NAME=dead, frozen, noisy:FACTOR, delayed:SECONDS, dropping:SHARE, offset:READING,VALUE, "      \
+      "noise:READING,DEVIATION or ok",                                                                       \
+      "sensor")                                                                                              \
     X(USI_COMPONENT_POWER, "power", "power=brownout, brownout:SECONDS or ok", "power")                       \
     X(USI_COMPONENT_COMPUTER, "computer", "computer=reboot, reboot:SECONDS or ok", "computer")               \
     X(USI_COMPONENT_LINK, "link", "link=outage, outage:SECONDS, loss:PROBABILITY, delay:SECONDS or ok",      \
@@ -44,6 +48,11 @@ typedef enum usi_fault {
     USI_FAULT_DELAY,
     USI_FAULT_FROZEN,
     USI_FAULT_BLIND,
+    USI_FAULT_NOISY,
+    USI_FAULT_DELAYED,
+    USI_FAULT_DROPPING,
+    USI_FAULT_OFFSET,
+    USI_FAULT_NOISE,
 } usi_fault;
 
 enum { USI_FAULT_NUMBERS = 6, USI_FAULT_TEXT = 400 };  // numbers of one fault; bytes of its text
@@ -51,8 +60,9 @@ enum { USI_FAULT_NUMBERS = 6, USI_FAULT_TEXT = 400 };  // numbers of one fault; 
 typedef struct usi_fault_words {
     usi_fault_component part;
     usi_fault fault;
-    const char *name;  // the joint itself, or that of a motor or encoder; of an inertial sensor or lidar,
-                       // "imu" or "lidar" unless given; "" for parts that a robot has once
+    const char *name;     // the joint itself, or that of a motor or encoder; of an inertial sensor or lidar,
+                          // "imu" or "lidar" unless given; "" for parts that a robot has once
+    const char *reading;  // of an offset or a noise; "" of others
     int32_t n_number;
     double number[USI_FAULT_NUMBERS];
 } usi_fault_words;

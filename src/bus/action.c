@@ -20,6 +20,11 @@ bool usi_action_has_types(const us_action_types *t) {
 }
 
 us_status us_action_types_find(const char *name, us_action_types *out_types, us_error *err) {
+    return us_action_types_of(NULL, name, out_types, err);
+}
+
+us_status us_action_types_of(const us_interface *types, const char *name, us_action_types *out_types,
+                             us_error *err) {
     if (!name || !out_types)
         return us_error_set(err, US_ERR_ARG, NULL, NULL, "an action's types need a name and a place");
     const struct {
@@ -33,7 +38,7 @@ us_status us_action_types_find(const char *name, us_action_types *out_types, us_
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char full[USI_NAME_LENGTH];
         snprintf(full, sizeof full, "%.200s_%s", name, rows[i].part);
-        *rows[i].type = us_message_find(full);
+        *rows[i].type = types ? us_interface_find(types, full) : us_message_find(full);
         if (!*rows[i].type)
             return us_error_set(
                 err, US_ERR_NAME, NULL,

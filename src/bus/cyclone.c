@@ -271,6 +271,17 @@ static void set_meeting(dds_qos_t *qos, usi_meeting meeting, bool is_secured) {
     if (meeting == USI_MEET_OWN && !is_secured) dds_qset_partition(qos, 2, partitions);
 }
 
+static void set_partition(dds_qos_t *qos, const char *names) {
+    enum { MAX_NAME = 32 };
+    const char *name[MAX_NAME];
+    char copy[US_PARTITION_TEXT], *save = NULL;
+    uint32_t n = 0;
+    snprintf(copy, sizeof copy, "%s", names);
+    for (char *at = strtok_r(copy, ",", &save); at && n < MAX_NAME; at = strtok_r(NULL, ",", &save))
+        name[n++] = at;
+    if (n > 0) dds_qset_partition(qos, n, name);
+}
+
 static void set_times(dds_qos_t *qos, const us_qos *from, bool is_writer) {
     static const dds_liveliness_kind_t kinds[] = {[US_LIVE_AUTOMATIC] = DDS_LIVELINESS_AUTOMATIC,
                                                   [US_LIVE_BY_PARTICIPANT] =
@@ -306,6 +317,7 @@ static dds_qos_t *make_qos(const usi_vendor_endpoint_def *def, bool is_writer, b
                                         DDS_LENGTH_UNLIMITED);
         }
     }
+    set_partition(qos, def->qos.partition);
     set_meeting(qos, def->meeting, is_secured);
     if (def->user_data[0]) dds_qset_userdata(qos, def->user_data, strlen(def->user_data));
     return qos;

@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 // "USv" and the number of the layout below.
-#define USI_VENDOR_ABI 0x55537607u
+#define USI_VENDOR_ABI 0x55537608u
 // The function that a vendor's library exports; it returns its table.
 #define USI_VENDOR_SYMBOL "usi_vendor_table"
 

@@ -22,6 +22,21 @@ bool usi_soil_ask_foot(const usi_contacts *c, const usi_contact_state *now, usi_
                        usi_soil_contact *k, const us_soil *soil, const us_touch *seen, double normal_velocity,
                        us_touch_law *law);
 
+// ground_nodes.c. Whether a ground model of somebody else acts between the two; then the points of the shape:
+// one for each column under it.
+bool usi_ground_model_acts(const usi_contacts *c, const usi_touch *t);
+void usi_ground_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t);
+enum { USI_NODE_SHIFT = 48 };
+#define USI_NODE_FEATURE ((uint64_t)1 << USI_NODE_SHIFT)  // and the number of the column
+bool usi_node_law(usi_soil_contact *k, double mass, double normal_velocity, us_touch_law *law);
+
+// soil.c. Adds a point of something in soil, whose place is to be filled in; NULL: there is no room. The soil
+// there as maps have it; and the ground's normal in its own frame.
+usi_point_now *usi_add_soil_point(usi_contacts *c, usi_touch *t, uint64_t feature, usi_soil_contact **out);
+void usi_look_at_soil_maps(usi_contacts *c, const usi_contact_state *now, const usi_soil_contact *k, double x,
+                           double y);
+us_vec3 usi_ground_normal(const usi_geom *g, double x, double y, double reach);
+
 // soil_split.c. The part of a wheel's width that lies in one soil.
 typedef struct usi_wheel_part {
     int32_t material;

@@ -19,6 +19,7 @@
 #include "contact/contact.h"
 #include "dyn/dyn.h"
 #include "geom/broad.h"
+#include "understudy/ground_model.h"
 #include "understudy/soil.h"
 
 // ---------------------------------------------------------------- memory: part of the state
@@ -155,6 +156,9 @@ typedef struct usi_soil_contact {
     int32_t is_wheel, is_curved, point, geom, ground, material;  // is_curved: feet that are no balls
     int32_t slip_block;                                          // of the island's blocks; -1: none
     double mean_change;                                          // feet: m, of the columns under it
+    int32_t is_node, is_answered, column[2];                     // of a ground model: the column
+    double surface, bottom;   // nodes: m, of the ground and of the body in the bed's frame
+    us_ground_answer answer;  // nodes: of this solve, once is_answered
     double share, aside;  // wheels: of its width in this soil, and m to the left where the middle of that is
 } usi_soil_contact;
 
@@ -267,24 +271,27 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
 // it. X(type, name, count, unit, about)
 
 // collide.c, soil.c, residency.c. Reads q, v, and the touches and anchors of the state.
-#define USI_COLLIDE_FIELDS(X)                                                                            \
-    X(usi_collision_body, collision_body, n_collision_body, "", "links with shapes: pose and velocity")  \
-    X(us_aabb, box, n_geom, "m", "boxes of the shapes in this step")                                     \
-    X(double, grow, n_geom, "m", "how far outside a shape contact is looked for")                        \
-    X(usi_broad_box, fat, n_geom, "m", "boxes grown so that pairs last for many steps")                  \
-    X(usi_stay, stay, n_collision_body, "", "where the links were then")                                 \
-    X(bool, is_near, n_geom, "", "whether a shape is in one of the pairs")                               \
-    X(usi_broad_pair, near, max_pair, "", "pairs of grown boxes")                                        \
-    X(us_vec3, apart, max_pair, "1", "a direction along which a near pair was last seen apart; 0: none") \
-    X(usi_broad_pair, near_before, max_pair, "", "the pairs of the grown boxes before these")            \
-    X(us_vec3, apart_before, max_pair, "1", "their directions")                                          \
-    X(usi_touch, touch_now, max_contact + 1, "", "pairs that touch in this step")                        \
-    X(bool, may_press, max_contact + 1, "", "whether a point of each may press in this step")            \
-    X(usi_point_now, point, max_contact, "", "contact points of this step")                              \
-    X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")      \
-    X(usi_passed, passed, USI_MAX_PASSED, "", "points through which a solve of this step went")          \
-    X(usi_soil_contact, soil_contact, max_soil_contact, "", "what is in soil")                           \
-    X(us_soil, soil_here, max_soil_here, "",                                                             \
+#define USI_COLLIDE_FIELDS(X)                                                                             \
+    X(usi_collision_body, collision_body, n_collision_body, "", "links with shapes: pose and velocity")   \
+    X(us_aabb, box, n_geom, "m", "boxes of the shapes in this step")                                      \
+    X(double, grow, n_geom, "m", "how far outside a shape contact is looked for")                         \
+    X(usi_broad_box, fat, n_geom, "m", "boxes grown so that pairs last for many steps")                   \
+    X(usi_stay, stay, n_collision_body, "", "where the links were then")                                  \
+    X(bool, is_near, n_geom, "", "whether a shape is in one of the pairs")                                \
+    X(usi_broad_pair, near, max_pair, "", "pairs of grown boxes")                                         \
+    X(us_vec3, apart, max_pair, "1", "a direction along which a near pair was last seen apart; 0: none")  \
+    X(usi_broad_pair, near_before, max_pair, "", "the pairs of the grown boxes before these")             \
+    X(us_vec3, apart_before, max_pair, "1", "their directions")                                           \
+    X(usi_touch, touch_now, max_contact + 1, "", "pairs that touch in this step")                         \
+    X(bool, may_press, max_contact + 1, "", "whether a point of each may press in this step")             \
+    X(usi_point_now, point, max_contact, "", "contact points of this step")                               \
+    X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")       \
+    X(usi_passed, passed, USI_MAX_PASSED, "", "points through which a solve of this step went")           \
+    X(usi_soil_contact, soil_contact, max_soil_contact, "", "what is in soil")                            \
+    X(us_ground_node, ground_node, max_ground_node, "", "the columns under a body, for its ground model") \
+    X(us_ground_answer, ground_answer, max_ground_node, "", "what that answers")                          \
+    X(us_ground_patch, ground_patch, max_ground_node, "", "the same bodies, after the step")              \
+    X(us_soil, soil_here, max_soil_here, "",                                                              \
       "what the soil under each of these is like, where it varies over its ground")
 
 // island.c. Reads which pairs touch, and where the links are.

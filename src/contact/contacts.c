@@ -28,7 +28,8 @@ int32_t usi_contacts_fields(const usi_contacts *c, usi_field *out, int32_t cap, 
                  max_contact = (size_t)c->max_contact, max_block = (size_t)c->max_block,
                  n_path = (size_t)m->n_path, n_pad = (size_t)m->n_pad, n_loose = (size_t)m->n_loose,
                  n_node = (size_t)m->n_node, max_soil_contact = m->n_soil > 0 ? max_contact : 0,
-                 max_soil_here = m->n_soil_map > 0 ? max_soil_contact : 0;
+                 max_soil_here = m->n_soil_map > 0 ? max_soil_contact : 0,
+                 max_ground_node = m->n_ground_model > 0 ? max_contact : 0;
     size_t size = 0;
     int32_t n = 0;
     USI_COLLIDE_FIELDS(USI_FIELD_ROW)

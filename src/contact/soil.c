@@ -177,8 +177,9 @@ const us_soil *usi_soil_contact_soil(const usi_contacts *c, const usi_contact_st
 }
 
 // Looks at the maps of a ground that has some, where something stands on it.
-static void look_at_maps(usi_contacts *c, const usi_contact_state *now, const usi_soil_contact *k, double x,
-                         double y) {
+void usi_look_at_soil_maps(usi_contacts *c, const usi_contact_state *now, const usi_soil_contact *k, double x,
+                           double y) {
+    if (!c->model->geom[k->ground].has_soil_map) return;
     us_soil *soil = &c->collide.soil_here[k - c->collide.soil_contact];
     *soil = now->soil[k->material];
     usi_soil_map_apply(c->model, k->ground, k->material, x, y, soil);
@@ -456,6 +457,7 @@ static void take_share(us_soil_answer *a, double share) {
 bool usi_soil_law(const usi_contacts *c, const usi_contact_state *now, usi_contact_state *next,
                   usi_soil_contact *k, const us_touch *seen, double normal_velocity,
                   double memory[US_TOUCH_MEMORY], us_touch_law *law) {
+    if (k->is_node) return usi_node_law(k, seen->mass, normal_velocity, law);
     const us_soil *soil = usi_soil_contact_soil(c, next, k);
     bool ok = true;
     if (k->is_wheel) {
@@ -494,18 +496,18 @@ static void place_foot(const usi_contacts *c, const usi_contact_state *now, cons
     p->gap = usi_v4_dot(p->n, p->p_A - p->p_B);
 }
 
-static usi_v4 ground_normal(const ground *e, double x, double y, double reach) {
-    if (e->g->geom.kind != US_GEOM_HEIGHT_FIELD) return turn_to_world(e, us_vec3_make(0, 0, 1));
-    double along = (usi_ground_at(e->g, x + reach, y) - usi_ground_at(e->g, x - reach, y)) / (2 * reach);
-    double across = (usi_ground_at(e->g, x, y + reach) - usi_ground_at(e->g, x, y - reach)) / (2 * reach);
+us_vec3 usi_ground_normal(const usi_geom *g, double x, double y, double reach) {
+    if (g->geom.kind != US_GEOM_HEIGHT_FIELD) return us_vec3_make(0, 0, 1);
+    double along = (usi_ground_at(g, x + reach, y) - usi_ground_at(g, x - reach, y)) / (2 * reach);
+    double across = (usi_ground_at(g, x, y + reach) - usi_ground_at(g, x, y - reach)) / (2 * reach);
     us_vec3 slope = us_vec3_make(-along, -across, 1);
-    return turn_to_world(e, us_vec3_scale(1 / us_vec3_norm(slope), slope));
+    return us_vec3_scale(1 / us_vec3_norm(slope), slope);
 }
 
 // ---------------------------------------------------------------- points
 
-static usi_point_now *add_point(usi_contacts *c, usi_touch *t, uint64_t feature,
-                                usi_soil_contact **out_sunk) {
+usi_point_now *usi_add_soil_point(usi_contacts *c, usi_touch *t, uint64_t feature,
+                                  usi_soil_contact **out_sunk) {
     usi_point_now *p = usi_next_point(c);
     if (!p) return NULL;
     p->feature = feature;
@@ -544,7 +546,7 @@ static int32_t find_old(const usi_contact_state *now, const usi_touch *before, u
 enum { WHEEL_FEATURE = 1, BALL_FEATURE = 2, CORNER_FEATURE = 4, HALF_FEATURE = 8, PART_FEATURE = 1 << 16 };
 
 static inline bool is_of_wheel(uint64_t feature) {
-    return feature == WHEEL_FEATURE || feature >= PART_FEATURE;
+    return feature == WHEEL_FEATURE || (feature >= PART_FEATURE && feature < USI_NODE_FEATURE);
 }
 static inline bool is_round(uint64_t feature) { return feature == BALL_FEATURE || feature >= HALF_FEATURE; }
 
@@ -553,7 +555,7 @@ static bool add_foot(usi_contacts *c, const usi_contact_state *now, const usi_to
                      const ground *e, uint64_t feature, usi_v4 up, us_vec3 bottom, double length,
                      usi_soil_contact **out) {
     usi_soil_contact *k;
-    usi_point_now *p = add_point(c, t, feature, &k);
+    usi_point_now *p = usi_add_soil_point(c, t, feature, &k);
     if (!p) return false;
     p->n = -up;
     p->old = find_old(now, before, feature);
@@ -564,7 +566,7 @@ static bool add_foot(usi_contacts *c, const usi_contact_state *now, const usi_to
         take_back(c, t);
         return false;
     }
-    if (e->g->has_soil_map) look_at_maps(c, now, k, bottom.x, bottom.y);
+    usi_look_at_soil_maps(c, now, k, bottom.x, bottom.y);
     return true;
 }
 
@@ -612,7 +614,7 @@ static void find_feet(usi_contacts *c, const usi_contact_state *now, const usi_t
     double wide = box.max.x - box.min.x, deep = box.max.y - box.min.y, cx = 0.5 * (box.min.x + box.max.x),
            cy = 0.5 * (box.min.y + box.max.y);
     if (!is_over(e->g, cx, cy) || !isfinite(wide) || !isfinite(deep)) return;
-    usi_v4 up = ground_normal(e, cx, cy, 0.25 * (wide + deep));
+    usi_v4 up = turn_to_world(e, usi_ground_normal(e->g, cx, cy, 0.25 * (wide + deep)));
     if (g->kind == US_GEOM_SPHERE || g->kind == US_GEOM_CAPSULE) {
         find_round_feet(c, now, before, t, e, X_GS, up);
         return;
@@ -658,8 +660,8 @@ static bool add_wheel(usi_contacts *c, const usi_contact_state *now, const usi_t
     const us_model *m = c->model;
     const bool is_part = part->share != 1;
     usi_soil_contact *k;
-    usi_point_now *p =
-        add_point(c, t, is_part ? (uint64_t)PART_FEATURE + (uint64_t)part->material : WHEEL_FEATURE, &k);
+    usi_point_now *p = usi_add_soil_point(
+        c, t, is_part ? (uint64_t)PART_FEATURE + (uint64_t)part->material : WHEEL_FEATURE, &k);
     if (!p) return true;
     k->material = part->material;
     k->share = part->share;
@@ -676,7 +678,7 @@ static bool add_wheel(usi_contacts *c, const usi_contact_state *now, const usi_t
         us_pose X_WS = usi_geom_pose(c, t->geom_b, &c->collide.collision_body[c->body_of_geom[t->geom_b]]);
         us_vec3 axle = us_quat_rotate(X_WS.q, us_vec3_make(0, 0, part->aside)),
                 middle = to_ground(e, us_vec3_add(X_WS.p, axle));
-        look_at_maps(c, now, k, middle.x, middle.y);
+        usi_look_at_soil_maps(c, now, k, middle.x, middle.y);
     }
     if (!look_at_wheel(c, e, &m->material[m->geom[t->geom_b].material], usi_soil_contact_soil(c, now, k),
                        t->geom_b, last, k)) {
@@ -715,6 +717,12 @@ void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_to
     const us_model *m = c->model;
     ground e = ground_of(c, t->geom_a);
     const usi_geom *g = &m->geom[t->geom_b];
+    if (usi_ground_model_acts(c, t)) {
+        usi_ground_points(c, now, before, t);
+        return;
+    }
+    // Points of a ground model's columns, which acted in the last step, say nothing about wheels and feet.
+    if (before && before->n > 0 && now->anchor[before->first].feature >= USI_NODE_FEATURE) before = NULL;
     if (g->geom.kind == US_GEOM_CYLINDER && add_wheels(c, now, before, t, &e)) return;
     if (before && before->material != t->material) before = NULL;
     if (is_same_place && before && before->n > 0 && !is_of_wheel(now->anchor[before->first].feature)) {
@@ -738,7 +746,8 @@ void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_to
                                    .sinkage = -p->gap};
             if (!e.g->has_soil_map) continue;
             us_vec3 bottom = to_ground(&e, usi_v4_vec3(p->p_B));
-            look_at_maps(c, now, &c->collide.soil_contact[c->collide.n_soil_contact - 1], bottom.x, bottom.y);
+            usi_look_at_soil_maps(c, now, &c->collide.soil_contact[c->collide.n_soil_contact - 1], bottom.x,
+                                  bottom.y);
         }
         return;
     }

@@ -38,6 +38,18 @@ bool usi_soil_law(const usi_contacts *c, const usi_contact_state *now, usi_conta
                   double memory[US_TOUCH_MEMORY], us_touch_law *law);
 // What laws of somebody else keep for each point of the step, from the points that they go on from.
 void usi_carry_law_state(const usi_contacts *c, const usi_contact_state *now, usi_contact_state *next);
+// ground_nodes.c. Asks the ground models of somebody else, before the islands are solved.
+void usi_ask_grounds(const usi_contacts *c, const usi_contact_state *now, const usi_contact_state *next);
+// The name of one that gave no answer that can be used; NULL: all did.
+const char *usi_silent_ground(const usi_contacts *c);
+// What they are told: of the points in soil from `first` to `end`, the first that belongs to another body;
+// with the impulse of a step on the ground (NULL: none). And a bed, which it may not write.
+int32_t usi_ground_patch_end(const usi_contacts *c, int32_t first);
+us_ground_node usi_ground_node(const usi_contacts *c, const usi_contact_state *state, int32_t i,
+                               const us_vec3 *impulse);
+us_ground_patch usi_ground_patch(const usi_contacts *c, const usi_contact_state *state, int32_t first,
+                                 int32_t end, const us_ground_node *node);
+us_ground usi_ground_of(const usi_contacts *c, const usi_contact_state *state, int32_t patch);
 // Turns the generic rows of a wheel's point into those of its stress, and makes those of its slip.
 void usi_soil_tilt(const usi_contacts *c, const usi_island *s, const usi_soil_contact *k, usi_block *point);
 void usi_soil_slip_block(const usi_contacts *c, const usi_soil_contact *k, const usi_block *point,

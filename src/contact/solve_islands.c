@@ -193,6 +193,7 @@ bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contac
     if (c->collide.n_touch)
         memcpy(next->touch, c->collide.touch_now, (size_t)c->collide.n_touch * sizeof *next->touch);
     if (c->model->n_law_state > 0) usi_carry_law_state(c, now, next);
+    if (c->model->n_ground_model > 0) usi_ask_grounds(c, now, next);
     if (c->islands.n_island == 0 && c->collide.n_touch == 0) return true;
     solve_context x = {c, now, next, in};
     c->actuation = in->actuation;

@@ -11,35 +11,59 @@
 
 void usi_crba(us_dyn *d) { usi_crba_of(d, (usi_span){0, d->model->n_node}, d->row); }
 
-// Composite inertias, J and h of everything beyond, about O, gather in the slots.
-static void start_composites(us_dyn *d, usi_span span) {
-    for (int32_t i = span.first; i < span.end; i++) {
-        for (int j = 0; j < 3; j++)
-            d->slot[i].nw[j] = d->link[i].J[j];
-        d->slot[i].n = d->link[i].h;
-    }
+// A composite: inertia about O of a node with everything beyond it.
+typedef struct composite {
+    usi_v4 J[3], h;  // as those of a link
+} composite;
+
+static inline void add_composite(composite *sum, const composite *other) {
+    for (int j = 0; j < 3; j++)
+        sum->J[j] += other->J[j];
+    sum->h += other->h;
 }
 
-// The force (n, f) about O that moves node i with everything beyond along its axis, from the composite, which
-// then goes on to the parent.
-static inline void push_along(us_dyn *d, int32_t i, usi_v4 *out_n, usi_v4 *out_f) {
-    const usi_link *k = &d->link[i];
-    const usi_slot *s = &d->slot[i];
-    const int32_t parent = d->model->node[i].parent;
-    usi_inertia_times(s->nw, s->n, k->Sw, k->Sv, out_n, out_f);
-    if (parent < 0) return;
-    usi_slot *up = &d->slot[parent];
+static inline composite own_composite(const usi_link *k) {
+    return (composite){{k->J[0], k->J[1], k->J[2]}, k->h};
+}
+
+static inline composite slot_composite(const usi_slot *s) {
+    return (composite){{s->nw[0], s->nw[1], s->nw[2]}, s->n};
+}
+
+// Where the parent is not the node before, its slot gathers what its children leave: the first of them
+// brings the parent's own along.
+static inline void leave_at(us_dyn *d, int32_t parent, bool is_first, const composite *all) {
+    usi_slot *s = &d->slot[parent];
+    composite sum = is_first ? own_composite(&d->link[parent]) : slot_composite(s);
+    add_composite(&sum, all);
     for (int j = 0; j < 3; j++)
-        up->nw[j] += s->nw[j];
-    up->n += s->n;
+        s->nw[j] = sum.J[j];
+    s->n = sum.h;
+}
+
+// The composite of node i, from that of the node after it in `all`, where that is its child (`is_carried`);
+// and the force (n, f) about O that moves all of it along the axis. Returns whether the node before is the
+// parent: then the composite is handed on as it is.
+static inline bool push_along(us_dyn *d, int32_t i, bool is_carried, composite *all, usi_v4 *out_n,
+                              usi_v4 *out_f) {
+    const usi_node *node = &d->model->node[i];
+    const usi_link *k = &d->link[i];
+    composite sum = node->flags & USI_NODE_STORED ? slot_composite(&d->slot[i]) : own_composite(k);
+    if (is_carried) add_composite(&sum, all);
+    *all = sum;
+    usi_inertia_times(sum.J, sum.h, k->Sw, k->Sv, out_n, out_f);
+    if (node->flags & USI_NODE_CARRY) return true;
+    if (node->parent >= 0) leave_at(d, node->parent, node->flags & USI_NODE_STORE_FIRST, &sum);
+    return false;
 }
 
 void usi_crba_of(us_dyn *d, usi_span span, double *rows) {
     const us_model *m = d->model;
-    start_composites(d, span);
+    composite all;
+    bool is_carried = false;
     for (int32_t i = span.end - 1; i >= span.first; i--) {
         usi_v4 n, f;
-        push_along(d, i, &n, &f);
+        is_carried = push_along(d, i, is_carried, &all, &n, &f);
         double *row = rows + m->row_start[i];
         const int32_t *path = m->path + m->row_start[i];
         int32_t length = m->row_start[i + 1] - m->row_start[i];
@@ -49,10 +73,11 @@ void usi_crba_of(us_dyn *d, usi_span span, double *rows) {
 }
 
 void usi_crba_diagonal_of(us_dyn *d, usi_span span, double *out_diagonal) {
-    start_composites(d, span);
+    composite all;
+    bool is_carried = false;
     for (int32_t i = span.end - 1; i >= span.first; i--) {
         usi_v4 n, f;
-        push_along(d, i, &n, &f);
+        is_carried = push_along(d, i, is_carried, &all, &n, &f);
         out_diagonal[i] = usi_v4_sum(d->link[i].Sw * n + d->link[i].Sv * f);
     }
 }

@@ -31,8 +31,8 @@ typedef struct usi_link {
 } usi_link;
 
 // What children that are not the next node leave at their parent: articulated inertia, as columns of the four
-// blocks "force (n, f) from motion (w, v)", and force. Composite rigid bodies keep J and h of each node with
-// everything beyond it in nw and n.
+// blocks "force (n, f) from motion (w, v)", and force. Composite rigid bodies keep J and h of a branch with
+// what its children have left in nw and n.
 typedef struct usi_slot {
     usi_v4 nw[3], nv[3], fw[3], fv[3];
     usi_v4 n, f;

@@ -52,7 +52,7 @@ struct us_mesh {
     us_inertia unit_inertia;
 };
 
-enum { USI_FIELD_TILE = USI_EXTREMES_CELLS, USI_FIELD_PEAKS = 6 };
+enum { USI_FIELD_TILE = USI_EXTREMES_CELLS, USI_FIELD_PEAKS = 6, USI_FIELD_CAPS = 8 };
 
 struct us_height_field {
     us_allocator allocator;
@@ -67,6 +67,12 @@ struct us_height_field {
     // has none: what is known of it is known tile by tile.
     int32_t n_peak, n_peak_x[USI_FIELD_PEAKS];
     double *peak[USI_FIELD_PEAKS];
+    // Caps, for packets of rays (ray_field_packet.c): heights over `low` that nothing of a cell, of a block
+    // of 4 by 4 cells, and so on, exceeds. Level after level; the 16 of one block of the next level stand
+    // together, in one line of the cache: usi_cap_index. 2^cap_bits columns and rows are at least as many as
+    // there are. Ground that is paged in has none, nor has the widest.
+    int32_t n_cap, cap_bits;
+    float *cap;
     // Ground that is paged in from a site (height_field_site.c): heights and extremes may be read where a
     // client of the pager has requested them. NULL: all are in memory.
     struct usi_pager *pager;
@@ -82,6 +88,15 @@ static inline double usi_field_peak(const us_height_field *f, int32_t level, int
     const size_t u = (size_t)(i >> usi_peak_shift(level)), v = (size_t)(j >> usi_peak_shift(level));
     return level == 0 ? f->tile[v * (size_t)f->n_tile_x + u][1]
                       : f->peak[level - 1][v * (size_t)f->n_peak_x[level - 1] + u];
+}
+
+// How many blocks of caps of a level there are along an axis of n samples, and how many fours of them.
+static inline int32_t usi_cap_width(int32_t n, int32_t level) { return ((n - 2) >> 2 * level) + 1; }
+static inline int32_t usi_cap_fours(int32_t n, int32_t level) { return ((n - 2) >> (2 * level + 2)) + 1; }
+// Where the cap of block (i, j) stands in its level.
+static inline size_t usi_cap_index(int32_t n_x, int32_t level, int32_t i, int32_t j) {
+    return ((size_t)(j >> 2) * (size_t)usi_cap_fours(n_x, level) + (size_t)(i >> 2)) * 16 +
+           (size_t)((j & 3) << 2 | (i & 3));
 }
 
 // A cell's corner (i, j) is at x = (i - (n_x - 1)/2) dx. Cell (i, j) is split along the diagonal from (i, j)

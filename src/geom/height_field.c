@@ -1,4 +1,6 @@
 // Height fields: a rectangle of samples, copied. Those of a site: height_field_site.c.
+#include <string.h>
+
 #include "geom/geom.h"
 
 static us_status check_field(const double *heights, int32_t n_x, int32_t n_y, double dx, double dy,
@@ -71,6 +73,57 @@ static void find_peaks(us_height_field *f) {
     }
 }
 
+// Levels of caps, until one block is all; 0: too wide for floats to tell columns apart.
+static int32_t n_cap_level(int32_t n_x, int32_t n_y) {
+    const int32_t widest = 1 << 20;
+    if (n_x > widest || n_y > widest) return 0;
+    int32_t n = 1;
+    while (n < USI_FIELD_CAPS && (usi_cap_width(n_x, n - 1) > 1 || usi_cap_width(n_y, n - 1) > 1))
+        n++;
+    return n;
+}
+
+static size_t n_cap_of(int32_t n_x, int32_t n_y, int32_t level) {
+    return 16 * (size_t)usi_cap_fours(n_x, level) * (size_t)usi_cap_fours(n_y, level);
+}
+
+static size_t n_cap(int32_t n_x, int32_t n_y, int32_t n_level) {
+    size_t n = 0;
+    for (int32_t level = 0; level < n_level; level++)
+        n += n_cap_of(n_x, n_y, level);
+    return n;
+}
+
+static float above_all(double height) { return nextafterf((float)height, INFINITY); }
+static inline double greater(double a, double b) { return a > b ? a : b; }
+
+// Each level from the one below.
+static void find_caps(us_height_field *f) {
+    if (f->n_cap == 0) return;
+    f->cap_bits = 1;
+    while (1 << f->cap_bits < f->n_x || 1 << f->cap_bits < f->n_y)
+        f->cap_bits++;
+    memset(f->cap, 0, n_cap(f->n_x, f->n_y, f->n_cap) * sizeof *f->cap);
+    for (int32_t j = 0; j < f->n_y - 1; j++) {
+        const double *h = f->height + (size_t)j * (size_t)f->n_x, *above = h + f->n_x;
+        for (int32_t i = 0; i < f->n_x - 1; i++)
+            f->cap[usi_cap_index(f->n_x, 0, i, j)] =
+                above_all(greater(greater(h[i], h[i + 1]), greater(above[i], above[i + 1])) - f->low);
+    }
+    const float *from = f->cap;
+    for (int32_t level = 1; level < f->n_cap; level++) {
+        float *to = f->cap + n_cap(f->n_x, f->n_y, level);
+        for (int32_t j = 0; j < usi_cap_width(f->n_y, level - 1); j++) {
+            for (int32_t i = 0; i < usi_cap_width(f->n_x, level - 1); i++) {
+                float *high = &to[usi_cap_index(f->n_x, level, i >> 2, j >> 2)];
+                const float one = from[usi_cap_index(f->n_x, level - 1, i, j)];
+                if (one > *high) *high = one;
+            }
+        }
+        from = to;
+    }
+}
+
 us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y, double dx, double dy,
                                  const us_allocator *allocator, us_height_field **out_field, us_error *err) {
     if (!heights || !out_field)
@@ -90,6 +143,8 @@ us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y
     for (int32_t k = 0; k < n_peak; k++)
         at_peak[k] =
             usi_carve(&bytes, (size_t)n_block(n_x, k + 1) * (size_t)n_block(n_y, k + 1), sizeof(double));
+    const int32_t n_level = n_cap_level(n_x, n_y);
+    const size_t at_cap = usi_carve(&bytes, n_cap(n_x, n_y, n_level), sizeof(float));
     us_height_field *f = usi_alloc(&a, bytes, USI_ALIGN);
     if (!f)
         return us_error_set(err, US_ERR_MEMORY, NULL, NULL,
@@ -103,7 +158,8 @@ us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y
                            .low = heights[0],
                            .high = heights[0],
                            .n_tile_x = n_tile_x,
-                           .n_peak = n_peak};
+                           .n_peak = n_peak,
+                           .n_cap = n_level};
     f->height = (double *)((char *)f + at);
     f->tile = (double(*)[2])(void *)((char *)f + at_tile);
 
@@ -118,6 +174,8 @@ us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y
         f->peak[k] = (double *)(void *)((char *)f + at_peak[k]);
     }
     find_peaks(f);
+    f->cap = (float *)(void *)((char *)f + at_cap);
+    find_caps(f);
     *out_field = f;
     return US_OK;
 }

@@ -512,14 +512,45 @@ static us_ray_hit cast(const us_geom *g, usi_ray l, double range, double more) {
     }
 }
 
-us_ray_hit us_geom_ray(const us_geom *geom, us_pose X_WG, us_vec3 origin_W, us_vec3 direction_W,
-                       double range) {
-    double length = us_vec3_norm(direction_W);
-    bool is_ray =
-        geom && length > 0 && isfinite(length) && range >= 0 && isfinite(us_vec3_dot(origin_W, origin_W));
-    if (!is_ray) return USI_RAY_MISS;
-    usi_ray l = line_in(X_WG, (usi_ray){origin_W, us_vec3_scale(1 / length, direction_W)});
-    us_ray_hit hit = cast(geom, l, range, 0);
+static bool is_ray(us_vec3 origin, us_vec3 direction, double range) {
+    const double length = us_vec3_norm(direction);
+    return length > 0 && isfinite(length) && range >= 0 && isfinite(us_vec3_dot(origin, origin));
+}
+
+static usi_ray ray_in(us_pose X_WG, us_vec3 origin, us_vec3 direction) {
+    return line_in(X_WG, (usi_ray){origin, us_vec3_scale(1 / us_vec3_norm(direction), direction)});
+}
+
+static us_ray_hit in_world(us_pose X_WG, us_ray_hit hit) {
     if (hit.range < INFINITY) hit.normal = us_quat_rotate(X_WG.q, hit.normal);
     return hit;
+}
+
+us_ray_hit us_geom_ray(const us_geom *geom, us_pose X_WG, us_vec3 origin_W, us_vec3 direction_W,
+                       double range) {
+    if (!geom || !is_ray(origin_W, direction_W, range)) return USI_RAY_MISS;
+    return in_world(X_WG, cast(geom, ray_in(X_WG, origin_W, direction_W), range, 0));
+}
+
+void us_geom_rays(const us_geom *geom, us_pose X_WG, int32_t n, const us_vec3 *origins_W,
+                  const us_vec3 *directions_W, const double *ranges, us_ray_hit *out_hits) {
+    enum { SOME = 64 };
+    const bool has_packets = geom && geom->kind == US_GEOM_HEIGHT_FIELD && geom->field && geom->radius == 0;
+    for (int32_t first = 0, count; first < n; first += count) {
+        usi_ray ray[SOME];
+        count = 0;
+        while (has_packets && count < SOME && first + count < n &&
+               is_ray(origins_W[first + count], directions_W[first + count], ranges[first + count])) {
+            ray[count] = ray_in(X_WG, origins_W[first + count], directions_W[first + count]);
+            count++;
+        }
+        if (count > 0) {
+            usi_ray_cast_field_many(geom->field, count, ray, ranges + first, out_hits + first);
+            for (int32_t i = first; i < first + count; i++)
+                out_hits[i] = in_world(X_WG, out_hits[i]);
+        } else {
+            out_hits[first] = us_geom_ray(geom, X_WG, origins_W[first], directions_W[first], ranges[first]);
+            count = 1;
+        }
+    }
 }

@@ -66,6 +66,9 @@ usi_ray_span usi_ray_span_triangle(usi_ray l, const us_vec3 *corner, double r);
 // The first surface within `range` along the line from its point o; `radius` is added all round.
 us_ray_hit usi_ray_cast_mesh(const us_mesh *mesh, usi_ray l, double range, double radius);
 us_ray_hit usi_ray_cast_field(const us_height_field *f, usi_ray l, double range, double radius);
+// Many rays, without a radius, each as far as its own range: the hits of the one above, bit for bit.
+void usi_ray_cast_field_many(const us_height_field *f, int32_t n, const usi_ray *l, const double *range,
+                             us_ray_hit *out_hit);
 // The plain twin of that, without a radius: over every cell. Bit for bit the same hits.
 us_ray_hit usi_ray_cast_field_by_cells(const us_height_field *f, usi_ray l, double range);
 

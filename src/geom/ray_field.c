@@ -1,13 +1,8 @@
 // Rays against height fields: cell by cell near the ground, block by block above it.
-#include "geom/ray.h"
-
-// Half the rectangle's sides.
-static us_vec3 field_half(const us_height_field *f) {
-    return us_vec3_make(0.5 * (f->n_x - 1) * f->dx, 0.5 * (f->n_y - 1) * f->dy, 0);
-}
+#include "geom/geom__ray_field.h"
 
 static int32_t field_cell(double x, double half, double spacing, int32_t n) {
-    double c = floor((x + half) / spacing);
+    double c = floor((x + half) * (1 / spacing));
     return c < 0 ? 0 : c > n - 2 ? n - 2 : (int32_t)c;
 }
 
@@ -28,7 +23,7 @@ static double above(cell_plane t, us_vec3 p) { return p.z - (t.z + t.gx * (p.x -
 
 // Height of a point over the surface; the point's x, y are inside the rectangle.
 static double field_above(const us_height_field *f, us_vec3 p) {
-    us_vec3 half = field_half(f);
+    us_vec3 half = usi_field_half(f);
     int32_t i = field_cell(p.x, half.x, f->dx, f->n_x), j = field_cell(p.y, half.y, f->dy, f->n_y);
     us_vec3 corner = usi_field_point(f, i, j);
     return above(field_facet(f, i, j, (p.y - corner.y) / f->dy > (p.x - corner.x) / f->dx), p);
@@ -36,7 +31,7 @@ static double field_above(const us_height_field *f, us_vec3 p) {
 
 // Whether a point is on the surface or below it: mostly it is above the whole tile.
 static bool is_below(const us_height_field *f, us_vec3 p) {
-    const us_vec3 half = field_half(f);
+    const us_vec3 half = usi_field_half(f);
     const int32_t i = field_cell(p.x, half.x, f->dx, f->n_x), j = field_cell(p.y, half.y, f->dy, f->n_y);
     return !(p.z > usi_field_peak(f, 0, i, j)) && field_above(f, p) <= 0;
 }
@@ -67,13 +62,13 @@ typedef struct field_walk {
 static inline double leave_at(const walk_axis *a, int32_t k) { return a->leave + k * a->apart; }
 
 // Along one axis: o, d of the ray, n samples apart by `spacing`.
-static walk_axis axis_of(double o, double d, double spacing, int32_t n) {
-    const double half = 0.5 * (n - 1), place = o / spacing + half;
+static walk_axis axis_of(double o, double d, double spacing, double per, int32_t n) {
+    const double half = 0.5 * (n - 1), place = o * per + half;
     // A mirrored column k is -1 - i: what was at x is at -x.
     const double at = d < 0 ? -place : place;
     if (d == 0) return (walk_axis){INFINITY, 0, place, 0, 0};
     const double apart = spacing / fabs(d);
-    return (walk_axis){(1 - at) * apart, apart, at, 1 / apart, d < 0 ? -1 : 0};
+    return (walk_axis){(1 - at) * apart, apart, at, fabs(d) * per, d < 0 ? -1 : 0};
 }
 
 static inline double lesser(double a, double b) { return a < b ? a : b; }
@@ -185,24 +180,20 @@ static inline bool pass_cell(field_walk *w, us_ray_hit *out_hit) {
 //
 // The hit is that of a walk over all cells (top: -1), bit for bit: blocks that have it are never skipped.
 static us_ray_hit walk_field(const us_height_field *f, usi_ray l, double t, double end, int32_t top) {
-    us_vec3 half = field_half(f), p = usi_ray_at(l, t);
-    const double relief = f->high - f->low,
-                 reach = fabs(l.o.x) + fabs(l.o.y) + fabs(l.o.z) + 2 * (half.x + half.y);
+    const us_vec3 half = usi_field_half(f), p = usi_ray_at(l, t);
     field_walk w = {.f = f,
                     .l = l,
                     .t = t,
                     .end = end,
                     .per_x = 1 / f->dx,
                     .per_y = 1 / f->dy,
-                    .x = axis_of(l.o.x, l.d.x, f->dx, f->n_x),
-                    .y = axis_of(l.o.y, l.d.y, f->dy, f->n_y)};
+                    .x = axis_of(l.o.x, l.d.x, f->dx, 1 / f->dx, f->n_x),
+                    .y = axis_of(l.o.y, l.d.y, f->dy, 1 / f->dy, f->n_y)};
     w.i = field_cell(p.x, half.x, f->dx, f->n_x) ^ w.x.flip;
     w.j = field_cell(p.y, half.y, f->dy, f->n_y) ^ w.y.flip;
     // The last cells of the walk.
     const int32_t last_i = w.x.flip ? -1 : f->n_x - 2, last_j = w.y.flip ? -1 : f->n_y - 2;
-    // Rounding of the point and of the plane under it, a hundred times over.
-    w.margin =
-        1e-9 * relief + 1e-13 * (reach * (1 + relief * (w.per_x + w.per_y)) + fabs(f->high) + fabs(f->low));
+    w.margin = usi_field_margin(f, fabs(l.o.x) + fabs(l.o.y) + fabs(l.o.z));
     us_ray_hit hit = USI_RAY_MISS;
     int32_t level = top < 0 ? top : 0;  // tiles; -1: cells
     while (w.i <= last_i && w.j <= last_j) {
@@ -225,20 +216,21 @@ static us_ray_hit walk_field(const us_height_field *f, usi_ray l, double t, doub
 
 // The solid below the surface, radius 0: walls around the rectangle, without end downwards.
 static us_ray_hit cast_solid(const us_height_field *f, usi_ray l, double range, int32_t top) {
-    us_vec3 half = field_half(f);
+    us_vec3 half = usi_field_half(f);
+    const double down = 1 / l.d.z;
     usi_ray_span s = usi_ray_span_all(l);
     us_ray_hit edge = {0, us_vec3_scale(-1, l.d)};
     if (fabs(l.o.x) < half.x && fabs(l.o.y) < half.y) {
         // From over the rectangle: down to the level of its peak, and then the walk itself finds where the
         // rectangle ends.
         if (l.o.z >= f->high && l.d.z < 0) {
-            edge = (us_ray_hit){(f->high - l.o.z) / l.d.z, us_vec3_make(0, 0, 1)};
+            edge = (us_ray_hit){(f->high - l.o.z) * down, us_vec3_make(0, 0, 1)};
             const us_vec3 p = usi_ray_at(l, edge.range);
             if (edge.range > range || !(fabs(p.x) <= half.x && fabs(p.y) <= half.y)) return USI_RAY_MISS;
         } else if (l.o.z > f->high || (l.o.z == f->high && l.d.z > 0)) {
             return USI_RAY_MISS;
         }
-        if (l.d.z > 0) s.out = (f->high - l.o.z) / l.d.z;
+        if (l.d.z > 0) s.out = (f->high - l.o.z) * down;
     } else {
         usi_ray_span_cut_slab(&s, l, us_vec3_make(1, 0, 0), half.x);
         usi_ray_span_cut_slab(&s, l, us_vec3_make(0, 1, 0), half.y);
@@ -250,8 +242,7 @@ static us_ray_hit cast_solid(const us_height_field *f, usi_ray l, double range, 
     const double t = edge.range;
     double end = lesser(s.out, range);
     // A ray that goes down is below everything soon, even one that never leaves the rectangle.
-    if (l.d.z < 0)
-        end = lesser(end, greater(t, (f->low - (f->high - f->low) - f->dx - f->dy - l.o.z) / l.d.z));
+    if (l.d.z < 0) end = lesser(end, greater(t, (usi_field_bottom(f) - l.o.z) * down));
     const bool is_top = edge.normal.z == 1 && t > 0;
     if (!is_top && is_below(f, usi_ray_at(l, t))) return edge;
     return walk_field(f, l, t, end, top);
@@ -260,7 +251,7 @@ static us_ray_hit cast_solid(const us_height_field *f, usi_ray l, double range, 
 // Swept: the solid, a swept triangle for each half cell, and the walls moved out by the radius with round
 // corners. Triangles are taken from the cells around one stretch of the ray after another.
 static us_ray_hit cast_swept(const us_height_field *f, usi_ray l, double range, double r) {
-    us_vec3 half = field_half(f);
+    us_vec3 half = usi_field_half(f);
     us_ray_hit best = cast_solid(f, l, range, f->n_peak);
     usi_ray_span s = usi_ray_span_all(l);
     usi_ray_span_cut_slab(&s, l, us_vec3_make(1, 0, 0), half.x + r);
@@ -323,4 +314,11 @@ us_ray_hit usi_ray_cast_field(const us_height_field *f, usi_ray l, double range,
 
 us_ray_hit usi_ray_cast_field_by_cells(const us_height_field *f, usi_ray l, double range) {
     return f->n_x < 2 || f->n_y < 2 ? USI_RAY_MISS : cast_solid(f, l, range, -1);
+}
+
+void usi_ray_cast_field_many(const us_height_field *f, int32_t n, const usi_ray *l, const double *range,
+                             us_ray_hit *out_hit) {
+    if (f->n_x >= 2 && f->n_y >= 2 && usi_ray_cast_packets(f, n, l, range, out_hit)) return;
+    for (int32_t i = 0; i < n; i++)
+        out_hit[i] = usi_ray_cast_field(f, l[i], range[i], 0);
 }

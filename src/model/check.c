@@ -47,6 +47,10 @@ static us_status check_world(usi_build *b) {
                             "the duration is %g s", w->duration);
     if ((unsigned)w->integrator >= (unsigned)US_INTEGRATOR_COUNT)
         return us_error_set(b->err, US_ERR_ARG, NULL, "use one of us_integrator", "unknown integrator");
+    if (!us_sky_is_valid(&w->sky))
+        return us_error_set(b->err, US_ERR_VALUE, NULL,
+                            "write a planet of us_planet, a latitude within 90 degrees and finite numbers",
+                            "the world's place on its planet is invalid");
     if (w->max_contact < 0)
         return us_error_set(
             b->err, US_ERR_VALUE, NULL,

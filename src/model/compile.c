@@ -341,6 +341,7 @@ static us_status count_names(usi_build *b, us_model *m) {
 static us_status fill(usi_build *b, us_model *m) {
     us_spec *s = b->spec;
     m->gravity = s->world.gravity;
+    m->sky = s->world.sky;
     m->step = s->world.step;
     m->tolerance = s->world.tolerance;
     m->integrator = s->world.integrator;
@@ -387,6 +388,10 @@ static us_status fill(usi_build *b, us_model *m) {
     const double settings[] = {m->gravity.x, m->gravity.y,          m->gravity.z,     m->step,
                                m->tolerance, (double)m->integrator, (double)m->solver};
     m->hash = us_hash_bytes(us_hash_bytes(m->seed, settings, sizeof settings), m->block, m->block_size);
+    const us_sky *sky = &m->sky;
+    const double place[] = {(double)sky->planet, sky->origin.latitude, sky->origin.longitude,
+                            sky->origin.height,  sky->heading,         sky->date};
+    if (sky->planet != US_PLANET_NONE) m->hash = us_hash_bytes(m->hash, place, sizeof place);
     m->hash = usi_materials_hash(m, usi_shapes_hash(m, m->hash));
     return US_OK;
 }

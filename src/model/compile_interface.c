@@ -5,37 +5,16 @@
 #include <string.h>
 
 #include "base/text_value.h"
-#include "model/compile.h"
-#include "model/robots.h"
+#include "model/lidars.h"
+#include "model/model__interface.h"
 
-typedef struct linker {
-    const us_model *m;
-    usi_arena *arena;
-    const usi_robot_model *r;
-    us_error *err;
-    char element[128];
-    // The rows of the topic at hand.
-    usi_member member[USI_BINDING_LIMIT * 4];
-    union {
-        usi_value value[USI_BINDING_LIMIT * 4];
-        usi_take take[USI_BINDING_LIMIT * 4];
-    };
-    int32_t n;
-} linker;
-
-enum { ROW_LIMIT = USI_BINDING_LIMIT * 4, JOINT_LIMIT = 256 };
-
-#define TAKE(arena, n, type) \
-    ((type *)usi_arena_alloc(arena, ((size_t)(n) + 1) * sizeof(type), _Alignof(type)))
-
-static us_place place_of(linker *k, int32_t line) {
+static us_place place_of(usi_linker *k, int32_t line) {
     snprintf(k->element, sizeof k->element, "robot \"%.100s\"", k->r->name);
     return (us_place){k->r->network->file, line, 0, k->element};
 }
 
-US_PRINTF(5, 6)
-static us_status fail(linker *k, const us_binding *b, us_status status, const char *remedy,
-                      const char *format, ...) {
+us_status usi_link_fail(usi_linker *k, const us_binding *b, us_status status, const char *remedy,
+                        const char *format, ...) {
     char message[300];
     va_list args;
     va_start(args, format);
@@ -82,6 +61,16 @@ static us_status fail(linker *k, const us_binding *b, us_status status, const ch
     X("battery.charge", USI_VALUE_BATTERY, 0, 1)                   \
     X("battery.voltage", USI_VALUE_BATTERY, 1, 1)                  \
     X("battery.current", USI_VALUE_BATTERY, 2, 1)                  \
+    X("point.position", USI_VALUE_POINT, USI_POINT_POSITION, 3)    \
+    X("point.range", USI_VALUE_POINT, USI_POINT_RANGE, 1)          \
+    X("point.azimuth", USI_VALUE_POINT, USI_POINT_AZIMUTH, 1)      \
+    X("point.elevation", USI_VALUE_POINT, USI_POINT_ELEVATION, 1)  \
+    X("point.intensity", USI_VALUE_POINT, USI_POINT_INTENSITY, 1)  \
+    X("point.ring", USI_VALUE_POINT, USI_POINT_RING, 1)            \
+    X("point.time", USI_VALUE_POINT, USI_POINT_TIME, 1)            \
+    X("row.length", USI_VALUE_ROW, 0, 1)                           \
+    X("shot.range", USI_VALUE_SHOT, USI_POINT_RANGE, 1)            \
+    X("shot.intensity", USI_VALUE_SHOT, USI_POINT_INTENSITY, 1)    \
     X("robot.name", USI_VALUE_TEXT, 0, 0)                          \
     X("controller", USI_VALUE_CONTROLLER, 0, 0)                    \
     X("refusal", USI_VALUE_REFUSAL, 0, 0)
@@ -99,7 +88,7 @@ static const value_row rows[] = {
 };
 enum { N_ROW = sizeof rows / sizeof *rows };
 
-static us_status find_value(linker *k, const us_binding *b, const value_row **out) {
+static us_status find_value(usi_linker *k, const us_binding *b, const value_row **out) {
     const char *names[N_ROW];
     for (int i = 0; i < N_ROW; i++) {
         names[i] = rows[i].name;
@@ -108,22 +97,16 @@ static us_status find_value(linker *k, const us_binding *b, const value_row **ou
     }
     us_error why = {0};
     usi_fail_unknown("value", b->value, names, N_ROW, &why);
-    return fail(k, b, US_ERR_NAME, why.remedy, "%.200s", why.message);
+    return usi_link_fail(k, b, US_ERR_NAME, why.remedy, "%.200s", why.message);
 }
 
 // ---------------------------------------------------------------- joints
 
-typedef struct joint_list {
-    int32_t n;
-    int32_t joint[JOINT_LIMIT];  // of the robot; -1: a gap
-    double sign[JOINT_LIMIT];
-} joint_list;
-
-static us_status list_joints(linker *k, const us_binding *b, bool needs_drive, joint_list *out) {
+us_status usi_link_joints(usi_linker *k, const us_binding *b, bool needs_drive, usi_joint_list *out) {
     const usi_firmware *fw = &k->r->firmware;
     out->n = 0;
     if (!b->joints) {
-        for (int32_t i = 0; i < fw->n_joint && out->n < JOINT_LIMIT; i++) {
+        for (int32_t i = 0; i < fw->n_joint && out->n < USI_LINK_JOINTS; i++) {
             if (needs_drive && fw->joint[i].drive < 0) continue;
             out->joint[out->n] = i;
             out->sign[out->n++] = 1;
@@ -140,13 +123,14 @@ static us_status list_joints(linker *k, const us_binding *b, bool needs_drive, j
                (strlen(fw->joint[i].name) != length || memcmp(fw->joint[i].name, name, length) != 0))
             i++;
         if (!is_gap && i == fw->n_joint)
-            return fail(k, b, US_ERR_NAME, "name joints of the robot with one coordinate, or - for a gap",
-                        "joints: there is no joint \"%.*s\"", (int)(length < 60 ? length : 60), name);
+            return usi_link_fail(
+                k, b, US_ERR_NAME, "name joints of the robot with one coordinate, or - for a gap",
+                "joints: there is no joint \"%.*s\"", (int)(length < 60 ? length : 60), name);
         if (!is_gap && needs_drive && fw->joint[i].drive < 0)
-            return fail(k, b, US_ERR_NAME, "give it a <drive>", "joints: \"%.60s\" has no drive",
-                        fw->joint[i].name);
-        if (out->n == JOINT_LIMIT)
-            return fail(k, b, US_ERR_LIMIT, "name fewer", "joints: more than %d", JOINT_LIMIT);
+            return usi_link_fail(k, b, US_ERR_NAME, "give it a <drive>", "joints: \"%.60s\" has no drive",
+                                 fw->joint[i].name);
+        if (out->n == USI_LINK_JOINTS)
+            return usi_link_fail(k, b, US_ERR_LIMIT, "name fewer", "joints: more than %d", USI_LINK_JOINTS);
         out->joint[out->n] = is_gap ? -1 : i;
         out->sign[out->n++] = is_minus ? -1 : 1;
         at += n;
@@ -162,7 +146,7 @@ typedef struct axes {
 } axes;
 
 // "x -y -z": a rotation, no mirror.
-static us_status read_axes(linker *k, const us_binding *b, axes *out) {
+static us_status read_axes(usi_linker *k, const us_binding *b, axes *out) {
     static const char *const remedy = "name each of x, y and z once, right-handed: \"x -y -z\", \"y -x z\"";
     int32_t seen = 0, n = 0;
     *out = (axes){{0, 1, 2}, {1, 1, 1}};
@@ -171,7 +155,7 @@ static us_status read_axes(linker *k, const us_binding *b, axes *out) {
         const double sign = *at == '-' ? -1 : 1;
         at += *at == '-';
         if (n == 3 || *at < 'x' || *at > 'z')
-            return fail(k, b, US_ERR_VALUE, remedy, "axes: \"%.40s\" are none", b->axes);
+            return usi_link_fail(k, b, US_ERR_VALUE, remedy, "axes: \"%.40s\" are none", b->axes);
         out->index[n] = *at - 'x';
         out->sign[n++] = sign;
         seen |= 1 << (*at - 'x');
@@ -180,7 +164,7 @@ static us_status read_axes(linker *k, const us_binding *b, axes *out) {
     const bool is_even = (i[1] + 3 - i[0]) % 3 == 1;
     const double hand = out->sign[0] * out->sign[1] * out->sign[2] * (is_even ? 1 : -1);
     if (n != 3 || seen != 7 || hand < 0)
-        return fail(k, b, US_ERR_VALUE, remedy, "axes: \"%.40s\" are no right-handed axes", b->axes);
+        return usi_link_fail(k, b, US_ERR_VALUE, remedy, "axes: \"%.40s\" are no right-handed axes", b->axes);
     return US_OK;
 }
 
@@ -206,20 +190,21 @@ static void pick(const us_binding *b, const axes *a, const value_row *v, int32_t
 
 // ---------------------------------------------------------------- rows
 
-static us_status add_row(linker *k, const us_binding *b, const usi_member *m) {
-    if (k->n == ROW_LIMIT)
-        return fail(k, b, US_ERR_LIMIT, "write fewer", "the topic has more than %d values", ROW_LIMIT);
+us_status usi_link_row(usi_linker *k, const us_binding *b, const usi_member *m) {
+    if (k->n == USI_LINK_ROWS)
+        return usi_link_fail(k, b, US_ERR_LIMIT, "write fewer", "the topic has more than %d values",
+                             USI_LINK_ROWS);
     k->member[k->n] = *m;
     return US_OK;
 }
 
-static us_status check_kind(linker *k, const us_binding *b, const usi_member *m, bool is_text) {
+us_status usi_link_check_kind(usi_linker *k, const us_binding *b, const usi_member *m, bool is_text) {
     if (m->leaf->kind == USI_KIND_MESSAGE)
-        return fail(k, b, US_ERR_VALUE, "name one of its members", "it is a struct");
+        return usi_link_fail(k, b, US_ERR_VALUE, "name one of its members", "it is a struct");
     if ((m->leaf->kind == USI_KIND_STRING) == is_text) return US_OK;
-    return fail(k, b, US_ERR_VALUE,
-                is_text ? "name a member that is a string" : "name a member that is a number",
-                is_text ? "it is a number, and the value a text" : "it is a string, and the value a number");
+    return usi_link_fail(
+        k, b, US_ERR_VALUE, is_text ? "name a member that is a string" : "name a member that is a number",
+        is_text ? "it is a number, and the value a text" : "it is a string, and the value a number");
 }
 
 // Whether the member is a struct of n numbers, as the vectors and quaternions of ROS 2 are.
@@ -244,18 +229,18 @@ static usi_member member_of_struct(const usi_member *m, int32_t i) {
 
 // Puts the n elements of a value to a member: itself, as many elements of an array or sequence, or the
 // members of a struct.
-static us_status put_elements(linker *k, const us_binding *b, const usi_member *m, const axes *a,
+static us_status put_elements(usi_linker *k, const us_binding *b, const usi_member *m, const axes *a,
                               const value_row *v, const usi_value *with) {
     const bool is_whole = usi_member_is_whole(m), is_struct = v->n > 1 && is_struct_of(m, v->n);
     const int32_t n = v->n == 0 ? 1 : v->n;
-    us_status status = is_struct ? US_OK : check_kind(k, b, m, v->n == 0);
+    us_status status = is_struct ? US_OK : usi_link_check_kind(k, b, m, v->n == 0);
     if (status) return status;
     if (is_struct ? false : is_whole ? m->leaf->count > 0 && m->leaf->count < (uint32_t)n : n > 1)
-        return fail(k, b, US_ERR_VALUE, "name an array or sequence that is long enough",
-                    "the value has %d numbers", (int)n);
+        return usi_link_fail(k, b, US_ERR_VALUE, "name an array or sequence that is long enough",
+                             "the value has %d numbers", (int)n);
     for (int32_t i = 0; i < n && !status; i++) {
         const usi_member element = is_struct ? member_of_struct(m, i) : is_whole ? usi_member_item(m, i) : *m;
-        status = add_row(k, b, &element);
+        status = usi_link_row(k, b, &element);
         if (status) return status;
         k->value[k->n] = *with;
         if (v->n > 0) pick(b, a, v, i, &k->value[k->n]);
@@ -264,8 +249,8 @@ static us_status put_elements(linker *k, const us_binding *b, const usi_member *
     return status;
 }
 
-static us_status find_member(linker *k, const us_binding *b, const us_message_type *type, int64_t open,
-                             usi_member *out) {
+us_status usi_link_member(usi_linker *k, const us_binding *b, const us_message_type *type, int64_t open,
+                          usi_member *out) {
     const us_place place = place_of(k, b->line);
     return usi_member_find(type, b->member, open, &place, out, k->err);
 }
@@ -273,16 +258,17 @@ static us_status find_member(linker *k, const us_binding *b, const us_message_ty
 static bool is_open(const us_binding *b) { return strstr(b->member, "[]") != NULL; }
 
 // The member of element `i` of a list: "motor[].q", or element i of an array or sequence.
-static us_status find_element(linker *k, const us_binding *b, const us_message_type *type, int32_t i,
-                              usi_member *out) {
-    us_status status = find_member(k, b, type, i, out);
+us_status usi_link_element(usi_linker *k, const us_binding *b, const us_message_type *type, int32_t i,
+                           usi_member *out) {
+    us_status status = usi_link_member(k, b, type, i, out);
     if (status || is_open(b)) return status;
     if (!usi_member_is_whole(out))
-        return fail(k, b, US_ERR_VALUE, "name an array or sequence, or write [] where the index stands",
-                    "a value of each joint or frame needs as many places");
+        return usi_link_fail(k, b, US_ERR_VALUE,
+                             "name an array or sequence, or write [] where the index stands",
+                             "a value of each joint or frame needs as many places");
     if (out->leaf->count > 0 && (uint32_t)i >= out->leaf->count)
-        return fail(k, b, US_ERR_VALUE, "name fewer, or a longer array", "it has %u places",
-                    (unsigned)out->leaf->count);
+        return usi_link_fail(k, b, US_ERR_VALUE, "name fewer, or a longer array", "it has %u places",
+                             (unsigned)out->leaf->count);
     *out = usi_member_item(out, i);
     return US_OK;
 }
@@ -293,11 +279,11 @@ static void set_text(usi_value *v, const char *text) {
     v->length = (uint32_t)strlen(text);
 }
 
-static us_status set_joints(linker *k, const us_binding *b, const us_message_type *type, const value_row *v,
-                            const usi_value *with) {
-    joint_list list;
+static us_status set_joints(usi_linker *k, const us_binding *b, const us_message_type *type,
+                            const value_row *v, const usi_value *with) {
+    usi_joint_list list;
     const axes none = {{0, 1, 2}, {1, 1, 1}};
-    us_status status = list_joints(k, b, false, &list);
+    us_status status = usi_link_joints(k, b, false, &list);
     for (int32_t i = 0; i < list.n && !status; i++) {
         usi_member m;
         usi_value value = *with;
@@ -305,14 +291,14 @@ static us_status set_joints(linker *k, const us_binding *b, const us_message_typ
         value.index = list.joint[i];
         value.scale *= list.sign[i];
         if (v->n == 0) set_text(&value, k->r->firmware.joint[list.joint[i]].name);
-        status = find_element(k, b, type, i, &m);
+        status = usi_link_element(k, b, type, i, &m);
         if (!status) status = put_elements(k, b, &m, &none, v, &value);
     }
     return status;
 }
 
-static us_status set_frames(linker *k, const us_binding *b, const us_message_type *type, const value_row *v,
-                            const axes *a, const usi_value *with) {
+static us_status set_frames(usi_linker *k, const us_binding *b, const us_message_type *type,
+                            const value_row *v, const axes *a, const usi_value *with) {
     us_status status = US_OK;
     for (int32_t i = 0; i < k->r->n_frame && !status; i++) {
         usi_member m;
@@ -320,48 +306,112 @@ static us_status set_frames(linker *k, const us_binding *b, const us_message_typ
         value.index = i;
         if (v->n == 0) set_text(&value, v->part == 2 ? k->r->frame[i].child : k->r->frame[i].parent);
         if (v->n > 1 && !is_open(b))
-            return fail(k, b, US_ERR_VALUE, "write [] where the frame's index stands",
-                        "it has one place for all frames");
-        status = v->n > 1 ? find_member(k, b, type, i, &m) : find_element(k, b, type, i, &m);
+            return usi_link_fail(k, b, US_ERR_VALUE, "write [] where the frame's index stands",
+                                 "it has one place for all frames");
+        status = v->n > 1 ? usi_link_member(k, b, type, i, &m) : usi_link_element(k, b, type, i, &m);
         if (!status) status = put_elements(k, b, &m, a, v, &value);
     }
     return status;
 }
 
-static us_status find_sensor(linker *k, const us_binding *b, usi_value_source source, int32_t *out) {
-    const bool is_imu = source == USI_VALUE_IMU;
-    const char *name = b->sensor ? b->sensor : is_imu ? "imu" : "battery";
-    *out = usi_robot_find_sensor(k->m, k->r, is_imu ? USI_SENSOR_IMU : USI_SENSOR_BATTERY, name);
+static us_status find_sensor(usi_linker *k, const us_binding *b, usi_value_source source, int32_t *out) {
+    static const struct {
+        const char *name, *remedy;
+    } usual[] = {{"imu", "name a <sensor> of the robot"},
+                 {"battery", "give the robot a <battery>"},
+                 {"lidar", "name a <sensor type=\"lidar\"> of the robot"}};
+    const int i = source == USI_VALUE_IMU ? 0 : source == USI_VALUE_BATTERY ? 1 : 2;
+    const char *name = b->sensor ? b->sensor : usual[i].name;
+    *out = usi_robot_find_sensor(k->m, k->r, usual[i].name, name);
     if (*out >= 0) return US_OK;
-    return fail(k, b, US_ERR_NAME, is_imu ? "name a <sensor> of the robot" : "give the robot a <battery>",
-                "the robot has no sensor \"%.60s\"", name);
+    return usi_link_fail(k, b, US_ERR_NAME, usual[i].remedy, "the robot has no sensor \"%.60s\"", name);
+}
+
+// ---------------------------------------------------------------- lists
+
+// The array or sequence in which a list stands; NULL: the member is in none, or in two.
+static const usi_message_field *list_of(const us_message_type *type, const usi_member *m) {
+    const usi_message_field *list = NULL;
+    for (int32_t i = 0; i < m->n_step; i++) {
+        const usi_message_field *f = &type->fields[m->field[i]];
+        if (m->item[i] == USI_MEMBER_EACH && list) return NULL;
+        if (m->item[i] == USI_MEMBER_EACH) list = f;
+        type = f->type;
+    }
+    return list;
+}
+
+// Whether the array or sequence has room for the list. Points that are too many are sent in several samples.
+static us_status check_room(usi_linker *k, const us_binding *b, usi_value_source source,
+                            const usi_message_field *list) {
+    const usi_lidar *l = &k->m->lidar[k->lidar];
+    const uint32_t n =
+        source == USI_VALUE_SHOT ? (uint32_t)usi_lidar_n_point(l) : (uint32_t)(l->n_ring * l->n_return);
+    if (source != USI_VALUE_POINT && list->count > 0 && list->count < n)
+        return usi_link_fail(k, b, US_ERR_VALUE, "name a longer one, or a lidar that fires less",
+                             "it has %u places, and the lidar %u", (unsigned)list->count, (unsigned)n);
+    if (source == USI_VALUE_POINT && list->shape != USI_SHAPE_SEQUENCE)
+        return usi_link_fail(k, b, US_ERR_VALUE, "name a sequence, or set shot.range",
+                             "it is an array, and how many points come back differs");
+    if (source == USI_VALUE_POINT && list->count > 0 && list->count < k->most_point)
+        k->most_point = list->count;
+    return US_OK;
+}
+
+// A value of each point, row or shot of a lidar's turn.
+static us_status set_list(usi_linker *k, const us_binding *b, const us_endpoint_def *e,
+                          const us_message_type *type, const value_row *v, const axes *a,
+                          const usi_value *with) {
+    int32_t sensor = -1;
+    usi_member m;
+    us_status status = find_sensor(k, b, v->source, &sensor);
+    if (status) return status;
+    const int32_t lidar = k->m->sensor[sensor].lidar;
+    if (e->use != US_ENDPOINT_PUBLISH || e->rate == 0)
+        return usi_link_fail(k, b, US_ERR_NAME, "write it in a <publish> with a rate",
+                             "a lidar's turns come again and again");
+    if (k->lidar >= 0 && k->lidar != lidar)
+        return usi_link_fail(k, b, US_ERR_VALUE, "give each lidar a topic", "a topic has one lidar");
+    k->lidar = lidar;
+    status = usi_link_member(k, b, type, USI_MEMBER_EACH, &m);
+    if (status) return status;
+    if (!is_open(b) && usi_member_is_whole(&m)) m = usi_member_item(&m, USI_MEMBER_EACH);
+    const usi_message_field *list = list_of(type, &m);
+    if (!list)
+        return usi_link_fail(k, b, US_ERR_VALUE, "name an array or sequence, or write one [] in the path",
+                             "a list of a lidar needs as many places");
+    status = check_room(k, b, v->source, list);
+    usi_value value = *with;
+    value.index = lidar;
+    return status ? status : put_elements(k, b, &m, a, v, &value);
 }
 
 // A member of a sample that answers another: numbers and texts of that one.
-static us_status set_copy(linker *k, const us_binding *b, const us_message_type *type, int32_t copy) {
+static us_status set_copy(usi_linker *k, const us_binding *b, const us_message_type *type, int32_t copy) {
     usi_member m;
-    us_status status = find_member(k, b, type, -1, &m);
+    us_status status = usi_link_member(k, b, type, -1, &m);
     if (!status && (usi_member_is_whole(&m) || m.leaf->kind == USI_KIND_MESSAGE))
-        return fail(k, b, US_ERR_VALUE, "copy single numbers and texts", "it is more than one value");
-    if (!status) status = add_row(k, b, &m);
+        return usi_link_fail(k, b, US_ERR_VALUE, "copy single numbers and texts",
+                             "it is more than one value");
+    if (!status) status = usi_link_row(k, b, &m);
     if (!status) k->value[k->n++] = (usi_value){.source = USI_VALUE_COPY, .index = copy, .scale = 1};
     return status;
 }
 
-static us_status set_constant(linker *k, const us_binding *b, const us_message_type *type) {
+static us_status set_constant(usi_linker *k, const us_binding *b, const us_message_type *type) {
     usi_member m;
     usi_value value = {.source = USI_VALUE_NUMBER, .scale = 1, .offset = b->number};
     if (b->text) set_text(&value, b->text);
-    us_status status = find_member(k, b, type, -1, &m);
-    if (!status) status = check_kind(k, b, &m, b->text != NULL);
+    us_status status = usi_link_member(k, b, type, -1, &m);
+    if (!status) status = usi_link_check_kind(k, b, &m, b->text != NULL);
     if (!status && usi_member_is_whole(&m))
-        return fail(k, b, US_ERR_VALUE, "write an index", "a constant is one value");
-    if (!status) status = add_row(k, b, &m);
+        return usi_link_fail(k, b, US_ERR_VALUE, "write an index", "a constant is one value");
+    if (!status) status = usi_link_row(k, b, &m);
     if (!status) k->value[k->n++] = value;
     return status;
 }
 
-static us_status set_value(linker *k, const us_binding *b, const us_endpoint_def *e,
+static us_status set_value(usi_linker *k, const us_binding *b, const us_endpoint_def *e,
                            const us_message_type *type) {
     const value_row *v = NULL;
     axes a;
@@ -371,22 +421,23 @@ static us_status set_value(linker *k, const us_binding *b, const us_endpoint_def
     if (status) return status;
     usi_value with = {.source = v->source, .scale = b->scale, .offset = b->offset};
     if (v->source == USI_VALUE_REFUSAL && e->use != US_ENDPOINT_REFUSED)
-        return fail(k, b, US_ERR_NAME, "write it in an <answer on=\"refused\">",
-                    "only a refusal has a reason");
+        return usi_link_fail(k, b, US_ERR_NAME, "write it in an <answer on=\"refused\">",
+                             "only a refusal has a reason");
     if (strncmp(v->name, "joint.", 6) == 0) return set_joints(k, b, type, v, &with);
     if (strncmp(v->name, "frame.", 6) == 0) return set_frames(k, b, type, v, &a, &with);
+    if (usi_value_is_list(v->source)) return set_list(k, b, e, type, v, &a, &with);
     if (v->source == USI_VALUE_IMU || v->source == USI_VALUE_BATTERY)
         status = find_sensor(k, b, v->source, &with.index);
     if (v->source == USI_VALUE_TEXT) set_text(&with, k->r->name);
-    if (!status) status = find_member(k, b, type, -1, &m);
+    if (!status) status = usi_link_member(k, b, type, -1, &m);
     return status ? status : put_elements(k, b, &m, &a, v, &with);
 }
 
 // ---------------------------------------------------------------- topics
 
 // In the order of the wire, none twice.
-static us_status sort_rows(linker *k, const us_message_type *type, const us_endpoint_def *e, int32_t n,
-                           bool is_take) {
+us_status usi_link_sort(usi_linker *k, const us_message_type *type, const us_endpoint_def *e, int32_t n,
+                        bool is_take) {
     for (int32_t i = 1; i < n; i++) {
         const usi_member m = k->member[i];
         usi_value v = {0};
@@ -415,15 +466,21 @@ static us_status sort_rows(linker *k, const us_message_type *type, const us_endp
             return us_error_set(k->err, US_ERR_NAME, &place, "set each member once",
                                 "%.100s: the member \"%.60s\" is set twice", e->topic,
                                 k->member[i].leaf->name);
+        if (usi_member_is_listed(&k->member[i - 1], &k->member[i]) &&
+            k->value[i - 1].source != k->value[i].source)
+            return us_error_set(k->err, US_ERR_VALUE, &place, "give each list an array or sequence",
+                                "%.100s: \"%.60s\" and \"%.60s\" are two lists in one", e->topic,
+                                k->member[i - 1].leaf->name, k->member[i].leaf->name);
         if (!usi_members_agree(type, &k->member[i - 1], &k->member[i]))
-            return us_error_set(k->err, US_ERR_VALUE, &place, "set one case of a union",
-                                "%.100s: two cases of a union are set", e->topic);
+            return us_error_set(
+                k->err, US_ERR_VALUE, &place, "set one case of a union, and no element of a list",
+                "%.100s: two cases of a union are set, or an element beside a list", e->topic);
     }
     return US_OK;
 }
 
-static us_status find_type(linker *k, const us_endpoint_def *e, const us_message_type **out,
-                           const char **out_topic) {
+us_status usi_link_type(usi_linker *k, const us_endpoint_def *e, const us_message_type **out,
+                        const char **out_topic) {
     const us_network_def *d = k->r->network;
     const us_place place = place_of(k, e->line);
     char topic[USI_TOPIC_NAME], remedy[300] = "name a struct of its files in full: module::Name";
@@ -441,9 +498,9 @@ static us_status find_type(linker *k, const us_endpoint_def *e, const us_message
     return ok ? US_OK : US_ERR_MEMORY;
 }
 
-static us_status keep_rows(linker *k, int32_t n_member, const usi_member **out_member, size_t each,
-                           const void *rows_, const void **out_rows) {
-    usi_member *member = TAKE(k->arena, n_member, usi_member);
+us_status usi_link_keep(usi_linker *k, int32_t n_member, const usi_member **out_member, size_t each,
+                        const void *rows_, const void **out_rows) {
+    usi_member *member = USI_LINK_TAKE(k->arena, n_member, usi_member);
     void *copy = usi_arena_alloc(k->arena, ((size_t)k->n + 1) * each, _Alignof(max_align_t));
     if (!member || !copy) return US_ERR_MEMORY;
     memcpy(member, k->member, (size_t)n_member * sizeof *member);
@@ -462,206 +519,47 @@ static int32_t copy_index(const us_network_def *d, int32_t inlet, const us_bindi
     return n;
 }
 
-static us_status link_endpoint(linker *k, int32_t i, usi_endpoint *out) {
+static uint32_t count_most(void *context, int32_t first) {
+    const usi_linker *k = context;
+    const usi_lidar *l = &k->m->lidar[k->lidar];
+    const uint32_t n = (uint32_t)usi_lidar_n_point(l);
+    if (k->value[first].source == USI_VALUE_ROW) return (uint32_t)(l->n_ring * l->n_return);
+    return k->value[first].source == USI_VALUE_POINT && k->most_point < n ? k->most_point : n;
+}
+static void fill_nothing(void *context, int32_t first, int32_t end, uint32_t i) {
+    (void)context;
+    (void)first;
+    (void)end;
+    (void)i;
+}
+
+static us_status link_endpoint(usi_linker *k, int32_t i, usi_endpoint *out) {
     const us_network_def *d = k->r->network;
     const us_endpoint_def *e = &d->endpoints[i];
     const void *value = NULL;
     k->n = 0;
+    k->lidar = -1;
+    k->most_point = UINT32_MAX;
     *out = (usi_endpoint){.def = e};
-    us_status status = find_type(k, e, &out->type, &out->topic);
+    us_status status = usi_link_type(k, e, &out->type, &out->topic);
     for (int32_t row = 0; row < d->n_binding && !status; row++) {
         const us_binding *b = &d->bindings[row];
         if (b->endpoint != i || b->use != US_BINDING_SET) continue;
         if (b->copy && e->use < US_ENDPOINT_TAKEN)
-            return fail(k, b, US_ERR_NAME, "write it in an <answer>",
-                        "only answers copy from what they answer");
+            return usi_link_fail(k, b, US_ERR_NAME, "write it in an <answer>",
+                                 "only answers copy from what they answer");
         status = b->copy    ? set_copy(k, b, out->type, copy_index(d, e->of, b))
                  : b->value ? set_value(k, b, e, out->type)
                             : set_constant(k, b, out->type);
     }
-    if (!status) status = sort_rows(k, out->type, e, k->n, false);
-    if (!status) status = keep_rows(k, k->n, &out->member, sizeof *k->value, k->value, &value);
+    if (!status) status = usi_link_sort(k, out->type, e, k->n, false);
+    if (!status) status = usi_link_keep(k, k->n, &out->member, sizeof *k->value, k->value, &value);
     out->n = k->n;
+    out->lidar = k->lidar;
+    out->most_point = k->most_point;
+    const usi_member_list most = {count_most, fill_nothing, k};
+    if (!status) out->size = usi_members_write(out->type, k->member, NULL, k->n, &most, NULL, 0);
     out->value = value;
-    return status;
-}
-
-// ---------------------------------------------------------------- commands
-
-static const char *const actions[USI_ACTION_COUNT] = {"velocity", "stop",   "go",  "drive",
-                                                      "turn",     "joints", "none"};
-static const char *const action_values[USI_ACTION_COUNT][USI_COMMAND_VALUES] = {
-    {"x", "y", "turn"},
-    {NULL},
-    {"x", "y", "speed", "tolerance"},
-    {"distance", "curvature", "speed"},
-    {"angle", "speed"},
-    {NULL},
-    {NULL}};
-static const char *const joint_values[USI_JOINT_VALUES] = {"joint.position", "joint.velocity", "joint.torque",
-                                                           "joint.kp", "joint.kd"};
-
-static us_status add_take(linker *k, const us_binding *b, const usi_member *m, usi_take take) {
-    us_status status = add_row(k, b, m);
-    if (!status) k->take[k->n++] = take;
-    return status;
-}
-
-static us_status get_joints(linker *k, const us_binding *b, const us_message_type *type, usi_take take) {
-    joint_list list;
-    take.use = USI_TAKE_JOINT;
-    while (take.index < USI_JOINT_VALUES && strcmp(joint_values[take.index], b->value) != 0)
-        take.index++;
-    if (take.index == USI_JOINT_VALUES) {
-        us_error why = {0};
-        usi_fail_unknown("value of joints", b->value, joint_values, USI_JOINT_VALUES, &why);
-        return fail(k, b, US_ERR_NAME, why.remedy, "%.200s", why.message);
-    }
-    us_status status = list_joints(k, b, true, &list);
-    for (int32_t i = 0; i < list.n && !status; i++) {
-        usi_member m = {0};
-        usi_take own = take;
-        if (list.joint[i] < 0) continue;
-        own.drive = k->r->firmware.joint[list.joint[i]].drive;
-        // Gains have no sign.
-        if (take.index <= USI_JOINT_TORQUE) own.scale *= list.sign[i];
-        if (b->member) {
-            status = find_element(k, b, type, i, &m);
-            if (!status) status = check_kind(k, b, &m, false);
-        } else if (take.index <= USI_JOINT_TORQUE) {
-            own.number *= list.sign[i];
-        }
-        if (!status) status = add_take(k, b, &m, own);
-    }
-    return status;
-}
-
-static us_status get_value(linker *k, const us_binding *b, usi_action action, const us_message_type *type,
-                           usi_take take) {
-    usi_member m = {0};
-    const char *const *names = action_values[action];
-    int32_t n = 0;
-    while (n < USI_COMMAND_VALUES && names[n])
-        n++;
-    if (action == USI_ACTION_JOINTS) return get_joints(k, b, type, take);
-    if (n == 0) return fail(k, b, US_ERR_NAME, "leave it out", "\"%s\" has no values", actions[action]);
-    while (take.index < n && strcmp(names[take.index], b->value) != 0)
-        take.index++;
-    if (take.index == n) {
-        us_error why = {0};
-        usi_fail_unknown("value of the command", b->value, names, n, &why);
-        return fail(k, b, US_ERR_NAME, why.remedy, "%.200s", why.message);
-    }
-    take.use = USI_TAKE_VALUE;
-    us_status status = b->member ? find_member(k, b, type, -1, &m) : US_OK;
-    if (!status && b->member && usi_member_is_whole(&m))
-        return fail(k, b, US_ERR_VALUE, "write an index", "it is more than one number");
-    if (!status && b->member) status = check_kind(k, b, &m, false);
-    return status ? status : add_take(k, b, &m, take);
-}
-
-static us_status get_condition(linker *k, const us_binding *b, const us_message_type *type, usi_take take) {
-    usi_member m;
-    us_status status = find_member(k, b, type, -1, &m);
-    if (!status && usi_member_is_whole(&m))
-        return fail(k, b, US_ERR_VALUE, "write an index", "it is more than one value");
-    // A number may be a text that looks like one.
-    char number[40];
-    snprintf(number, sizeof number, "%.17g", b->number);
-    if (!status && m.leaf->kind == USI_KIND_STRING && !b->text) {
-        bool ok = true;
-        take.text = usi_arena_text(k->arena, number, &ok);
-        if (!ok) return US_ERR_MEMORY;
-    } else if (!status) {
-        status = check_kind(k, b, &m, b->text != NULL);
-    }
-    return status ? status : add_take(k, b, &m, take);
-}
-
-// Rows with members first: the others have no place in the sample.
-static int32_t part_rows(linker *k) {
-    int32_t n = 0;
-    for (int32_t i = 0; i < k->n; i++) {
-        if (k->take[i].is_constant) continue;
-        const usi_member m = k->member[i];
-        const usi_take t = k->take[i];
-        k->member[i] = k->member[n];
-        k->take[i] = k->take[n];
-        k->member[n] = m;
-        k->take[n++] = t;
-    }
-    return n;
-}
-
-static us_status link_command(linker *k, int32_t i, int32_t own, const us_message_type *type,
-                              usi_action *out) {
-    const us_network_def *d = k->r->network;
-    int32_t action = 0;
-    while (action < USI_ACTION_COUNT && strcmp(actions[action], d->commands[i].action) != 0)
-        action++;
-    if (action == USI_ACTION_COUNT) return US_ERR_NAME;
-    *out = (usi_action)action;
-    us_status status = US_OK;
-    for (int32_t row = 0; row < d->n_binding && !status; row++) {
-        const us_binding *b = &d->bindings[row];
-        if (b->command != i) continue;
-        const usi_take take = {.use = USI_TAKE_WHEN,
-                               .command = own,
-                               .scale = b->scale,
-                               .offset = b->offset,
-                               .number = b->number,
-                               .text = b->text,
-                               .is_constant = !b->member};
-        status =
-            b->use == US_BINDING_WHEN ? get_condition(k, b, type, take) : get_value(k, b, *out, type, take);
-    }
-    return status;
-}
-
-static us_status link_copies(linker *k, int32_t inlet, usi_inlet *out) {
-    const us_network_def *d = k->r->network;
-    us_status status = US_OK;
-    for (int32_t row = 0; row < d->n_binding && !status; row++) {
-        us_binding b = d->bindings[row];
-        const us_endpoint_def *e = &d->endpoints[b.endpoint];
-        usi_member m;
-        if (!b.copy || e->use < US_ENDPOINT_TAKEN || e->of != inlet) continue;
-        b.member = b.copy;
-        status = find_member(k, &b, out->type, -1, &m);
-        if (!status && (usi_member_is_whole(&m) || m.leaf->kind == USI_KIND_MESSAGE))
-            return fail(k, &b, US_ERR_VALUE, "copy single numbers and texts", "it is more than one value");
-        if (out->n_copy == USI_COPIES)
-            return fail(k, &b, US_ERR_LIMIT, "copy fewer", "more than %d copies", USI_COPIES);
-        if (!status)
-            status =
-                add_take(k, &b, &m,
-                         (usi_take){.use = USI_TAKE_COPY, .command = -1, .index = out->n_copy++, .scale = 1});
-    }
-    return status;
-}
-
-static us_status link_inlet(linker *k, int32_t i, usi_inlet *out) {
-    const us_network_def *d = k->r->network;
-    const us_endpoint_def *e = &d->endpoints[i];
-    const void *take = NULL;
-    k->n = 0;
-    *out = (usi_inlet){.def = e, .answer = {-1, -1, -1, -1}};
-    us_status status = find_type(k, e, &out->type, &out->topic);
-    usi_action *action = TAKE(k->arena, d->n_command, usi_action);
-    if (!action) return US_ERR_MEMORY;
-    for (int32_t c = 0; c < d->n_command && !status; c++) {
-        if (d->commands[c].endpoint == i)
-            status = link_command(k, c, out->n_command, out->type, &action[out->n_command]);
-        out->n_command += d->commands[c].endpoint == i;
-    }
-    if (!status) status = link_copies(k, i, out);
-    if (status) return status;
-    out->n_member = part_rows(k);
-    status = sort_rows(k, out->type, e, out->n_member, true);
-    if (!status) status = keep_rows(k, out->n_member, &out->member, sizeof *k->take, k->take, &take);
-    out->n = k->n;
-    out->take = take;
-    out->action = action;
     return status;
 }
 
@@ -677,6 +575,7 @@ static uint64_t hash_of(const us_network_def *d) {
         const us_endpoint_def *e = &d->endpoints[i];
         const double numbers[] = {(double)e->use, e->rate, e->is_reliable, e->is_latched, e->depth, e->of};
         h = us_hash_bytes(hash_text(hash_text(h, e->topic), e->type), numbers, sizeof numbers);
+        if (e->partition) h = hash_text(h, e->partition);
     }
     for (int32_t i = 0; i < d->n_command; i++)
         h = hash_text(us_hash_bytes(h, &d->commands[i].endpoint, sizeof(int32_t)), d->commands[i].action);
@@ -692,10 +591,10 @@ static uint64_t hash_of(const us_network_def *d) {
     return h;
 }
 
-static us_status link_all(linker *k, usi_interface_model *out) {
+static us_status link_all(usi_linker *k, usi_interface_model *out) {
     const us_network_def *d = k->r->network;
-    usi_endpoint *endpoint = TAKE(k->arena, d->n_endpoint, usi_endpoint);
-    usi_inlet *inlet = TAKE(k->arena, d->n_endpoint, usi_inlet);
+    usi_endpoint *endpoint = USI_LINK_TAKE(k->arena, d->n_endpoint, usi_endpoint);
+    usi_inlet *inlet = USI_LINK_TAKE(k->arena, d->n_endpoint, usi_inlet);
     if (!endpoint || !inlet) return US_ERR_MEMORY;
     out->endpoint = endpoint;
     out->inlet = inlet;
@@ -707,7 +606,7 @@ static us_status link_all(linker *k, usi_interface_model *out) {
         inlet_of[i] = -1;
         if (use == US_ENDPOINT_SUBSCRIBE) {
             inlet_of[i] = out->n_inlet;
-            status = link_inlet(k, i, &inlet[out->n_inlet++]);
+            status = usi_link_inlet(k, i, &inlet[out->n_inlet++]);
         } else {
             out->has_endings = out->has_endings || use >= US_ENDPOINT_DONE;
             if (use >= US_ENDPOINT_TAKEN)
@@ -721,7 +620,7 @@ static us_status link_all(linker *k, usi_interface_model *out) {
 
 us_status usi_build_interface(usi_build *b, const us_model *m, usi_arena *arena, usi_robot_model *r) {
     if (r->network->n_endpoint == 0) return US_OK;
-    linker *k = usi_arena_alloc(&b->arena, sizeof *k, _Alignof(linker));
+    usi_linker *k = usi_arena_alloc(&b->arena, sizeof *k, _Alignof(usi_linker));
     if (!k) return US_ERR_MEMORY;
     k->m = m;
     k->arena = arena;

@@ -136,6 +136,21 @@ static us_status copy_soil_laws(usi_build *b, us_model *m) {
     return ok ? US_OK : usi_build_out_of_memory(b);
 }
 
+static us_status copy_ground_models(usi_build *b, us_model *m) {
+    const us_spec *s = b->spec;
+    us_ground_model *out = usi_arena_alloc(&m->assets.arena, ((size_t)s->n_ground_model + 1) * sizeof *out,
+                                           _Alignof(us_ground_model));
+    if (!out) return usi_build_out_of_memory(b);
+    bool ok = true;
+    for (int32_t i = 0; i < s->n_ground_model; i++) {
+        out[i] = s->ground_model[i];
+        out[i].name = usi_arena_text(&m->assets.arena, out[i].name, &ok);
+    }
+    m->ground_model = out;
+    m->n_ground_model = s->n_ground_model;
+    return ok ? US_OK : usi_build_out_of_memory(b);
+}
+
 static us_status copy_rows(usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
     usi_interaction_row *out = usi_arena_alloc(&m->assets.arena, ((size_t)s->n_pair + 1) * sizeof *out,
@@ -156,6 +171,7 @@ us_status usi_build_materials(usi_build *b, us_model *m) {
     if (!status) status = copy_materials(b, m);
     if (!status) status = copy_interactions(b, m);
     if (!status) status = copy_soil_laws(b, m);
+    if (!status) status = copy_ground_models(b, m);
     if (!status) status = copy_rows(b, m);
     return status;
 }

@@ -94,6 +94,7 @@ double us_model_get_step(const us_model *m) { return m ? m->step : NAN; }
 us_integrator us_model_get_integrator(const us_model *m) { return m ? m->integrator : US_INTEGRATOR_COUNT; }
 uint64_t us_model_hash(const us_model *m) { return m ? m->hash : 0; }
 us_vec3 us_model_get_gravity(const us_model *m) { return m ? m->gravity : us_vec3_make(NAN, NAN, NAN); }
+us_sky us_model_get_sky(const us_model *m) { return m ? m->sky : (us_sky){.planet = US_PLANET_NONE}; }
 
 static int32_t find(const us_model *m, const int32_t *starts, int32_t n, const char *name) {
     if (!m || !name) return -1;

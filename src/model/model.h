@@ -12,8 +12,10 @@
 #include "math/v4.h"
 #include "spec/geometry.h"
 #include "understudy/geom.h"
+#include "understudy/ground_model.h"
 #include "understudy/interaction.h"
 #include "understudy/model.h"
+#include "understudy/sensor.h"
 #include "understudy/soil_law.h"
 
 typedef enum usi_node_kind {
@@ -162,6 +164,7 @@ typedef struct usi_deformable_row {
     int32_t n_x, n_y;  // columns
     double spacing, depth;
     double memory;  // bytes that its tiles may take
+    int32_t model;  // of ground_model; -1: the library's own soil
 } usi_deformable_row;
 
 // A part of a ground that is made of something else.
@@ -214,36 +217,62 @@ typedef struct usi_exclusion {
     int32_t a, b;
 } usi_exclusion;
 
-// An encoder at a joint's coordinate (sense/sense.h).
+// An encoder at a joint's coordinate (sense/encoder.h).
 typedef struct usi_encoder {
     const char *name;  // its joint's, without the robot's
     int32_t q, v;
     bool is_lost;  // behind a break: its cable is torn
 } usi_encoder;
 
-typedef enum usi_sensor_kind {
-    USI_SENSOR_IMU,
-    USI_SENSOR_BATTERY,
-    USI_SENSOR_LIDAR,
-    USI_SENSOR_KINDS
-} usi_sensor_kind;
-
-// A sensor of a robot that takes samples.
+// A sensor of a robot that takes samples. Its numbers in the state stand one behind the other, by the counts
+// of its kind: see usi_sensor_part.
 typedef struct usi_sensor {
-    int32_t kind, robot;
-    int32_t reading, n_reading;  // where its numbers begin among all, and how many they are
-    int32_t body;                // imu, lidar: link
-    int32_t battery;             // battery: which
-    int32_t lidar;               // lidar: which
-    bool is_lost;                // behind a break: its cable is torn
-    double rate;                 // Hz; 0: every step
-    int64_t phase;               // ticks by which its samples come earlier than those of the first robot
+    const us_sensor_kind *kind;
+    int32_t robot;
+    int32_t reading;  // where what it says begins among all readings
+    int32_t part;     // where its other numbers begin among those of all sensors
+    int32_t body;     // link; -1: none
+    int32_t battery;  // of its robot; -1: none
+    int32_t lidar;    // lidar: which
+    bool is_lost;     // behind a break: its cable is torn
+    double rate;      // Hz; 0: every step
+    double latency;   // s from a sample until the robot has it
+    int64_t phase;    // ticks by which its samples come earlier than those of the first robot
     const char *name;
-    const char *frame;  // id of the frame of its readings; NULL: they have none
-    us_pose X_BS;       // imu, lidar: in its link
-    double noise[2];    // imu: standard deviations of the specific force, m/s^2, and angular velocity, rad/s
-    uint64_t seed;      // of the noise
+    const char *frame;        // id of the frame of its readings; NULL: they have none
+    us_pose X_BS;             // in its link
+    const double *parameter;  // at the start, in the order of the kind
+    uint64_t seed;            // of its random numbers
+    size_t queue;             // where its samples that are under way are among those of all, in numbers
+    int32_t max_pending;      // how many there can be
 } usi_sensor;
+
+// What the state has of a sensor beside what it says.
+typedef enum usi_sensor_part {
+    USI_SENSOR_PARAMETER,  // values now
+    USI_SENSOR_MEMORY,     // what its kind keeps
+    USI_SENSOR_TRUTH,      // of its last sample
+    USI_SENSOR_SAMPLE,     // what it made of that; the robot has it after the latency
+    USI_SENSOR_OFFSET,     // faults: of each reading
+    USI_SENSOR_DEVIATION,  // faults: of noise that is added to each reading
+    USI_SENSOR_PARTS
+} usi_sensor_part;
+
+static inline int32_t usi_sensor_part_count(const us_sensor_kind *k, usi_sensor_part part) {
+    return part == USI_SENSOR_PARAMETER ? k->n_parameter
+           : part == USI_SENSOR_MEMORY  ? k->n_state
+                                        : k->n_reading;
+}
+static inline int32_t usi_sensor_part_at(const usi_sensor *s, usi_sensor_part part) {
+    int32_t at = s->part;
+    for (int i = 0; i < (int)part; i++)
+        at += usi_sensor_part_count(s->kind, (usi_sensor_part)i);
+    return at;
+}
+// A sample that is under way: when it was taken and when it arrives (ticks, as bits), and its readings.
+enum { USI_SENSOR_MAX_PENDING = 16384 };
+enum { USI_PENDING_TICK, USI_PENDING_DUE, USI_PENDING_READING };
+static inline int32_t usi_pending_size(const us_sensor_kind *k) { return USI_PENDING_READING + k->n_reading; }
 
 // X(type, name, count, unit, about)
 #define USI_MODEL_FIELDS(X)                                                                             \
@@ -291,7 +320,8 @@ struct us_model {
     void *block;  // all arrays
     size_t block_size;
     uint64_t hash;
-    us_vec3 gravity;   // m/s^2
+    us_vec3 gravity;  // m/s^2
+    us_sky sky;
     double step;       // s
     double tolerance;  // of the error-controlled integrator
     uint64_t seed;
@@ -316,6 +346,8 @@ struct us_model {
     const int32_t *pair_model;            // n_material * n_material: what acts at the start
     const us_soil_law *soil_law;          // those that were registered
     int32_t n_soil_law;
+    const us_ground_model *ground_model;  // those that were registered
+    int32_t n_ground_model;
     int32_t n_law_state;              // numbers that a contact point keeps for them: of the law that has most
     const us_material_def *material;  // n_material, with their properties; 0 is "default"
     const usi_deformable_row *patch;
@@ -330,6 +362,8 @@ struct us_model {
     const usi_sensor *sensor;             // robot by robot
     int32_t n_encoder;
     int32_t n_sensor, n_reading;    // n_reading: numbers of all of them
+    int32_t n_sensor_part;          // numbers of all of them beside the readings
+    size_t n_pending;               // numbers of all samples that can be under way
     const struct usi_lidar *lidar;  // robot by robot: lidars.h
     int32_t n_lidar;
     size_t lidar_size;  // bytes of all their frames

@@ -22,9 +22,28 @@ typedef enum usi_value_source {
     USI_VALUE_FRAME,
     USI_VALUE_BATTERY,     // parts: charge, voltage, current
     USI_VALUE_CONTROLLER,  // who commands
+    USI_VALUE_READING,     // of a sensor, by its number
+    USI_VALUE_PARAMETER,   // of a sensor
     USI_VALUE_COPY,        // of the sample that is answered
     USI_VALUE_REFUSAL,     // why it was refused
+    // Lists of a lidar's turn: points that came back, how many did of each ring, and all shots. Parts:
+    // usi_point_part.
+    USI_VALUE_POINT,
+    USI_VALUE_ROW,
+    USI_VALUE_SHOT,
 } usi_value_source;
+static inline bool usi_value_is_list(usi_value_source source) { return source >= USI_VALUE_POINT; }
+
+// Parts of a point, in the frame of the lidar.
+typedef enum usi_point_part {
+    USI_POINT_POSITION = 0,
+    USI_POINT_RANGE = 3,
+    USI_POINT_AZIMUTH,
+    USI_POINT_ELEVATION,
+    USI_POINT_INTENSITY,
+    USI_POINT_RING,
+    USI_POINT_TIME,  // s after the beginning of the turn
+} usi_point_part;
 
 // Parts of a motion: position, rotation, velocity.
 typedef enum usi_motion_part {
@@ -40,9 +59,10 @@ typedef enum usi_motion_part {
 
 typedef struct usi_value {
     usi_value_source source;
-    int32_t index;  // of a joint of the robot, a sensor of the model, a frame of the robot, a copy
+    int32_t index;  // of a joint of the robot, a sensor or lidar of the model, a frame of the robot, a copy
     int32_t part;
     double scale, offset;
+    bool is_squared;  // before it is scaled
     const char *text;
     uint32_t length;
 } usi_value;
@@ -55,6 +75,9 @@ typedef struct usi_endpoint {
     int32_t n;
     const usi_member *member;
     const usi_value *value;
+    int32_t lidar;        // of the model, whose turns its lists are of; -1: it has no lists
+    uint32_t most_point;  // of a turn that one sample holds
+    size_t size;          // bytes of the longest sample, without texts
 } usi_endpoint;
 
 // What a member of a command's sample is for.

@@ -31,10 +31,8 @@ static const char *join(usi_arena *arena, const char *a, const char *b) {
     return text;
 }
 
-// "k10/left_rocker" to "left_rocker".
 static const char *without_group(const char *name, const char *group) {
-    size_t n = strlen(group);
-    return n > 0 && strncmp(name, group, n) == 0 && name[n] == '/' ? name + n + 1 : name;
+    return usi_name_without_group(name, group);
 }
 
 static us_place place_of(const usi_robot_model *r, char element[128]) {
@@ -476,27 +474,7 @@ static us_status make_robot(const maker *k, usi_robot_model *r, int32_t group) {
     return status;
 }
 
-// ---------------------------------------------------------------- sensors
-
-int32_t usi_robot_find_sensor(const us_model *m, const usi_robot_model *r, usi_sensor_kind kind,
-                              const char *name) {
-    for (int32_t i = r->first_sensor; i < r->first_sensor + r->n_sensor; i++) {
-        if (m->sensor[i].kind == (int32_t)kind && strcmp(m->sensor[i].name, name) == 0) return i;
-    }
-    return -1;
-}
-
-static void add_sensor(us_model *m, usi_robot_model *r, usi_sensor *sensor, usi_sensor with) {
-    static const int32_t numbers[USI_SENSOR_KINDS] = {
-        [USI_SENSOR_IMU] = 10, [USI_SENSOR_BATTERY] = 3, [USI_SENSOR_LIDAR] = 0};
-    with.robot = (int32_t)(r - m->robot);
-    with.phase = usi_robot_phase(with.robot);
-    with.reading = m->n_reading;
-    with.n_reading = numbers[with.kind];
-    sensor[m->n_sensor++] = with;
-    m->n_reading += with.n_reading;
-    r->n_sensor++;
-}
+// ---------------------------------------------------------------- encoders
 
 // One at each joint. A drive whose encoder is lost has lost its current too.
 static us_status make_encoders(const maker *k, usi_robot_model *robot) {
@@ -520,90 +498,6 @@ static us_status make_encoders(const maker *k, usi_robot_model *robot) {
         }
     }
     return US_OK;
-}
-
-// On a link, with the link's frame or one of its own.
-static us_status add_on_link(const maker *k, usi_robot_model *r, usi_sensor *sensor, usi_sensor_kind kind,
-                             const us_sensor_def *d) {
-    const char *link = without_group(k->b->spec->link[d->link].name, r->name);
-    const char *frame = join(k->arena, r->network->frame_prefix, usi_has_own_frame(d) ? d->name : link);
-    if (!frame) return US_ERR_MEMORY;
-    add_sensor(k->m, r, sensor,
-               (usi_sensor){.kind = (int32_t)kind,
-                            .lidar = k->m->n_lidar,
-                            .name = d->name,
-                            .frame = frame,
-                            .body = d->link,
-                            .X_BS = d->X_BS,
-                            .rate = d->rate,
-                            .noise = {d->force_noise, d->spin_noise},
-                            .seed = d->seed,
-                            .is_lost = k->is_off[d->link]});
-    return US_OK;
-}
-
-// A lidar has a row among the sensors, without numbers, and one of its own.
-static us_status add_lidar(const maker *k, usi_robot_model *r, usi_sensor *sensor, usi_lidar *lidar,
-                           const us_sensor_def *d) {
-    us_model *m = k->m;
-    const int32_t index = m->n_sensor;
-    us_status status = add_on_link(k, r, sensor, USI_SENSOR_LIDAR, d);
-    if (!status) status = usi_build_lidar(m, k->arena, d, index, &lidar[m->n_lidar]);
-    if (!status) m->n_lidar++;
-    return status;
-}
-
-// Hz: the usual unit samples as often as somebody sees it.
-static double fastest_topic(const us_network_def *d, const char *source) {
-    double rate = 0;
-    for (int32_t i = 0; i < d->n_topic; i++) {
-        if (strcmp(d->topics[i].source, source) == 0) rate = fmax(rate, d->topics[i].rate);
-    }
-    for (int32_t i = 0; i < d->n_binding; i++) {
-        const us_binding *b = &d->bindings[i];
-        const bool is_own = b->value && strncmp(b->value, "imu.", 4) == 0 &&
-                            strcmp(b->sensor ? b->sensor : "imu", source) == 0;
-        if (is_own) rate = fmax(rate, d->endpoints[b->endpoint].rate);
-    }
-    return rate > 0 ? rate : us_topic_source_view(USI_SOURCE_IMU)->rate;
-}
-
-// An inertial unit at the root's origin, those that were asked for, and the battery's gauge.
-static us_status make_sensors(const maker *k, usi_robot_model *robot) {
-    us_model *m = k->m;
-    int32_t n = 0, n_lidar = 0;
-    for (int32_t i = 0; i < m->n_robot; i++) {
-        n += 2 + robot[i].network->n_sensor;
-        for (int32_t j = 0; j < robot[i].network->n_sensor; j++)
-            n_lidar += robot[i].network->sensors[j].kind == US_SENSOR_LIDAR;
-    }
-    usi_sensor *sensor = TAKE(k->arena, n, usi_sensor);
-    usi_lidar *lidar = TAKE(k->arena, n_lidar, usi_lidar);
-    if (!sensor || !lidar) return US_ERR_MEMORY;
-    m->sensor = sensor;
-    m->lidar = lidar;
-    us_status status = US_OK;
-    for (int32_t i = 0; i < m->n_robot && !status; i++) {
-        usi_robot_model *r = &robot[i];
-        const us_network_def *d = r->network;
-        r->first_sensor = m->n_sensor;
-        us_sensor_def usual = {
-            .name = "imu", .link = r->root.i, .X_BS = us_pose_identity(), .rate = fastest_topic(d, "imu")};
-        if (usual.rate * m->step >= 1) usual.rate = 0;
-        if (r->root.i >= 0 && !usi_find_sensor_def(d, usual.name))
-            status = add_on_link(k, r, sensor, USI_SENSOR_IMU, &usual);
-        for (int32_t j = 0; j < d->n_sensor && !status; j++)
-            status = d->sensors[j].kind == US_SENSOR_LIDAR
-                         ? add_lidar(k, r, sensor, lidar, &d->sensors[j])
-                         : add_on_link(k, r, sensor, USI_SENSOR_IMU, &d->sensors[j]);
-        if (r->battery.i >= 0)
-            add_sensor(m, r, sensor,
-                       (usi_sensor){.kind = USI_SENSOR_BATTERY,
-                                    .name = "battery",
-                                    .frame = r->base_frame,
-                                    .battery = r->battery.i});
-    }
-    return status;
 }
 
 // ---------------------------------------------------------------- topics
@@ -638,10 +532,7 @@ static us_status add_topic(const maker *k, usi_robot_model *r, usi_topic *topic,
                            const us_publication_def *t) {
     const int32_t source = usi_find_source(r->network, t->source);
     const bool is_reading = usi_is_sensor_source(source);
-    const usi_sensor_kind kind = source == USI_SOURCE_BATTERY  ? USI_SENSOR_BATTERY
-                                 : usi_is_frame_source(source) ? USI_SENSOR_LIDAR
-                                                               : USI_SENSOR_IMU;
-    const int32_t sensor = is_reading ? usi_robot_find_sensor(k->m, r, kind, t->source) : -1;
+    const int32_t sensor = is_reading ? usi_robot_find_sensor(k->m, r, NULL, t->source) : -1;
     char name[USI_TOPIC_NAME];
     bool is_good = true;
     if (t->rate <= 0 || (is_reading && sensor < 0) || !has_source(r, (usi_source_kind)source)) return US_OK;
@@ -650,13 +541,36 @@ static us_status add_topic(const maker *k, usi_robot_model *r, usi_topic *topic,
     topic[r->n_topic++] = (usi_topic){.name = usi_arena_text(k->arena, name, &is_good),
                                       .source = (usi_source_kind)source,
                                       .sensor = sensor,
-                                      .rate = max > 0 && t->rate > max ? max : t->rate};
-    return is_good ? US_OK : US_ERR_MEMORY;
+                                      .rate = max > 0 && t->rate > max ? max : t->rate,
+                                      .is_truth = source == USI_SOURCE_TRUTH};
+    return is_good ? usi_build_sensor_topic(k->b, k->m, k->arena, &topic[r->n_topic - 1]) : US_ERR_MEMORY;
+}
+
+// What a perfect instrument would say, beside what each says. It is not the robot's.
+static us_status add_truths(const maker *k, usi_robot_model *r, usi_topic *topic) {
+    us_status status = US_OK;
+    for (int32_t i = r->first_sensor; i < r->first_sensor + r->n_sensor && !status; i++) {
+        const usi_sensor *s = &k->m->sensor[i];
+        if (s->kind->is_frame) continue;
+        const int32_t source = usi_find_source(r->network, s->name);
+        char name[USI_TOPIC_NAME];
+        bool is_good = true;
+        usi_sensor_truth_topic(r->network, s->name, name);
+        topic[r->n_topic++] =
+            (usi_topic){.name = usi_arena_text(k->arena, name, &is_good),
+                        .source = (usi_source_kind)source,
+                        .sensor = i,
+                        .rate = s->rate > 0 ? s->rate : usi_publication_rate(r->network, s->name),
+                        .is_truth = true};
+        status =
+            is_good ? usi_build_sensor_topic(k->b, k->m, k->arena, &topic[r->n_topic - 1]) : US_ERR_MEMORY;
+    }
+    return status;
 }
 
 static us_status make_topics(const maker *k, usi_robot_model *r) {
     const us_network_def *d = r->network;
-    usi_topic *topic = TAKE(k->arena, d->n_topic, usi_topic);
+    usi_topic *topic = TAKE(k->arena, d->n_topic + r->n_sensor, usi_topic);
     us_status status = topic ? US_OK : US_ERR_MEMORY;
     r->topic = topic;
     // The truth first.
@@ -665,6 +579,7 @@ static us_status make_topics(const maker *k, usi_robot_model *r) {
             bool is_truth = usi_find_source(d, d->topics[i].source) == USI_SOURCE_TRUTH;
             if (is_truth == (pass == 0)) status = add_topic(k, r, topic, &d->topics[i]);
         }
+        if (pass == 0 && !status) status = add_truths(k, r, topic);
     }
     return status;
 }
@@ -686,7 +601,7 @@ us_status usi_build_robots(usi_build *b, us_model *m) {
         status = make_robot(&k, &robot[m->n_robot++], g);
     }
     if (!status) status = make_encoders(&k, robot);
-    if (!status) status = make_sensors(&k, robot);
+    if (!status) status = usi_build_sensors(b, m, robot, k.is_off);
     for (int32_t i = 0; i < m->n_robot && !status; i++) {
         status = make_topics(&k, &robot[i]);
         if (!status) status = usi_build_interface(b, m, k.arena, &robot[i]);

@@ -6,6 +6,8 @@
 #ifndef USI_MODEL_ROBOTS_H
 #define USI_MODEL_ROBOTS_H
 
+#include <string.h>
+
 #include "firmware/firmware.h"
 #include "model/model.h"
 #include "model/robot_interface.h"
@@ -52,6 +54,9 @@ typedef struct usi_topic {
     usi_source_kind source;
     int32_t sensor;  // of the model; -1: its samples are no readings
     double rate;     // Hz, above 0
+    bool is_truth;   // not the robot's to say: of its pose, or of its sensor
+    const us_message_type *type;
+    const usi_endpoint *message;  // of readings: the members that their kind names; NULL: there are none
 } usi_topic;
 
 typedef struct usi_robot_model {
@@ -87,8 +92,20 @@ static inline bool usi_robot_stands(const usi_robot_model *r) {
 // Robots do not sample and publish in step: of a fleet that did, each would wait for all others. A prime
 // spreads them over any period. Ticks.
 static inline int64_t usi_robot_phase(int32_t robot) { return 617 * (int64_t)robot; }
-// The robot's sensor of a kind and name, a number of the model; -1: none.
-int32_t usi_robot_find_sensor(const us_model *m, const usi_robot_model *r, usi_sensor_kind kind,
+// The robot's sensor of a kind (NULL: of any) and name, a number of the model; -1: none.
+int32_t usi_robot_find_sensor(const us_model *m, const usi_robot_model *r, const char *kind,
                               const char *name);
+static inline bool usi_sensor_is(const usi_sensor *s, const char *kind) {
+    return strcmp(s->kind->name, kind) == 0;
+}
+// "k10/left_rocker" to "left_rocker".
+static inline const char *usi_name_without_group(const char *name, const char *group) {
+    const size_t n = strlen(group);
+    return n > 0 && strncmp(name, group, n) == 0 && name[n] == '/' ? name + n + 1 : name;
+}
+// sensor_topic.c: the type of a topic, and the members that the kind of its sensor names.
+us_status usi_build_sensor_topic(struct usi_build *b, const us_model *m, usi_arena *arena, usi_topic *topic);
+// robot_sensors.c: the sensors of all robots. `is_off`: links that have come off.
+us_status usi_build_sensors(struct usi_build *b, us_model *m, usi_robot_model *robot, const bool *is_off);
 
 #endif

@@ -244,6 +244,9 @@ static us_status check_soil(usi_build *b, us_model *m, int32_t i) {
         return fail_shape(b, g->shape, US_ERR_VALUE,
                           "give it a surface whose <material> has a <soil>, or leave bed out",
                           "it has a bed, but does not give way");
+    if (d->patch_model && !(d->patch_spacing > 0))
+        return fail_shape(b, g->shape, US_ERR_VALUE, "give it a bed: the spacing of its columns",
+                          "it has a ground model, but no bed");
     if (m->material[g->material].is_soil && !g->is_soil)
         return warn_shape(
             b, g->shape, "use a half-space or a height-field of the world, or another surface",
@@ -349,6 +352,23 @@ static us_status find_regions(usi_build *b, us_model *m) {
     return US_OK;
 }
 
+static us_status find_ground_model(usi_build *b, const us_model *m, const usi_geom *g, int32_t *out_model) {
+    const char *name = b->spec->shape[g->shape].patch_model;
+    *out_model = -1;
+    for (int32_t i = 0; name && i < m->n_ground_model; i++) {
+        if (strcmp(m->ground_model[i].name, name) == 0) *out_model = i;
+    }
+    if (!name || *out_model >= 0) return US_OK;
+    char message[400];
+    int n = snprintf(message, sizeof message, "there is no ground model \"%.80s\"; known: ", name);
+    for (int32_t i = 0; i < m->n_ground_model && n < (int)sizeof message - 64; i++)
+        n += snprintf(message + n, sizeof message - (size_t)n, "%s%.60s", i ? ", " : "",
+                      m->ground_model[i].name);
+    if (m->n_ground_model == 0) snprintf(message + n, sizeof message - (size_t)n, "none");
+    return fail_shape(b, g->shape, US_ERR_NAME,
+                      "name one of these, or load the plug-in that has it: <plugin file=\"...\"/>", message);
+}
+
 static us_status find_patches(usi_build *b, us_model *m) {
     usi_deformable_row *rows =
         usi_arena_alloc(&m->assets.arena, MAX_BEDS * sizeof *rows, _Alignof(usi_deformable_row));
@@ -383,13 +403,21 @@ static us_status find_patches(usi_build *b, us_model *m) {
         if (g->X_NG.q.x != 0 || g->X_NG.q.y != 0)
             return fail_shape(b, g->shape, US_ERR_VALUE, "lay it level: turn it about z alone",
                               "a bed of soil cannot be tilted");
+        int32_t model;
+        status = find_ground_model(b, m, g, &model);
+        if (!status && model >= 0 && g->geom.field->pager)
+            return fail_shape(b, g->shape, US_ERR_VALUE,
+                              "take a part of the site as a height field: a GeoTIFF of it, or heights",
+                              "its ground model may look at any column, but a site is paged in by tiles");
+        if (status) break;
         rows[m->n_deformable] = (usi_deformable_row){i,
                                                      soil_of(m, i),
                                                      (int32_t)wide,
                                                      (int32_t)deep,
                                                      d->patch_spacing,
                                                      d->patch_depth,
-                                                     d->patch_memory};
+                                                     d->patch_memory,
+                                                     model};
         g->patch = m->n_deformable++;
     }
     return status;
@@ -659,6 +687,10 @@ uint64_t usi_shapes_hash(const us_model *m, uint64_t seed) {
     for (int32_t i = 0; i < m->n_deformable; i++) {
         const double patch[] = {m->patch[i].geom, m->patch[i].spacing, m->patch[i].depth};
         h = us_hash_bytes(h, patch, sizeof patch);
+        if (m->patch[i].model < 0) continue;
+        const us_ground_model *model = &m->ground_model[m->patch[i].model];
+        const int32_t state[] = {model->n_state, model->n_column_state};
+        h = us_hash_bytes(us_hash_bytes(h, state, sizeof state), model->name, strlen(model->name) + 1);
     }
     return usi_soil_maps_hash(m, h);
 }

@@ -82,7 +82,7 @@ static us_status make_outlets(us_proxy *p, usi_robot *r) {
     for (int32_t i = 0; i < r->n_topic; i++) {
         const usi_topic *t = &r->model->topic[i];
         usi_outlet *out = &r->outlet[i];
-        out->type = us_message_find(us_topic_source_view((int32_t)t->source)->type);
+        out->type = t->type;
         if (t->source == USI_SOURCE_ROBOT_DESCRIPTION && !r->description) continue;
         out->channel = usi_channel_add(p, t->name, out->type, true, r->index);
         if (out->channel < 0) return US_ERR_MEMORY;

@@ -204,6 +204,7 @@ static us_status connect_robot(us_proxy *p, usi_robot *r, us_error *err) {
     if (!status) status = usi_robot_open_node(p, r, node, err);
     if (!status) status = usi_interface_connect(p, r, node, err);
     if (!status) status = connect_motors(p, r, err);
+    if (!status) status = usi_lidar_packets_open(p, r, err);
     if (!status && p->def.enable_motor_servers && p->def.serial_directory)
         status = usi_faces_create(r, p->def.serial_directory, &r->faces, err);
     return status;

@@ -2,6 +2,7 @@
 #include "proxy/fault.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +10,8 @@
 #include "proxy/proxy__robot.h"
 #include "sense/lidar_return.h"
 #include "sim/sim.h"
+#include "spec/sensor_kind.h"
+#include "understudy/sensing.h"
 
 // s that a computer takes to start, unless the fault has a time.
 static const double BOOT_TIME = 5;
@@ -80,13 +83,21 @@ static void set_encoder(us_sim *sim, int32_t encoder, const usi_fault_words *wor
     }
 }
 
+// What a fault adds to the three components of an inertial unit's angular velocity, then of its force.
+static double *imu_offset(const us_sim *sim, int32_t sensor) {
+    const usi_sensor *k = &sim->model->sensor[sensor];
+    return sim->now.sensor_part + usi_sensor_part_at(k, USI_SENSOR_OFFSET) +
+           usi_find_reading(k->kind, "spin.x");
+}
+
 static void set_imu(us_sim *sim, int32_t sensor, const usi_fault_words *words) {
     usi_sensor_state *e = &sim->now.sensor[sensor];
+    double *offset = imu_offset(sim, sensor);
     e->is_stuck = words->fault == USI_FAULT_STUCK;
     if (e->is_stuck) return;
-    memset(e->offset, 0, sizeof e->offset);
-    if (words->fault == USI_FAULT_BIAS)
-        memcpy(e->offset, words->number, (size_t)words->n_number * sizeof(double));
+    // The force stands behind the angular velocity.
+    for (int i = 0; i < 6; i++)
+        offset[(i + 3) % 6] = words->fault == USI_FAULT_BIAS && i < words->n_number ? words->number[i] : 0;
     usi_sim_sense_one(sim, sensor);
 }
 
@@ -99,6 +110,47 @@ static void set_lidar(us_sim *sim, int32_t sensor, const usi_fault_words *words)
     const bool is_blind = words->fault == USI_FAULT_BLIND;
     e->offset[USI_LIDAR_SECTOR_FROM] = is_blind ? degree * words->number[0] : 0;
     e->offset[USI_LIDAR_SECTOR_TO] = is_blind ? degree * words->number[1] : 0;
+}
+
+// Faults that any sensor can have. Each adds to those that it has; ok takes them all.
+static us_status set_sensor(us_sim *sim, us_sensor sensor, const usi_fault_words *words, us_error *err) {
+    us_sensor_fault f = us_sim_get_sensor_fault(sim, sensor);
+    const usi_sensor *k = &sim->model->sensor[sensor.i];
+    double *offset = sim->now.sensor_part + usi_sensor_part_at(k, USI_SENSOR_OFFSET),
+           *deviation = sim->now.sensor_part + usi_sensor_part_at(k, USI_SENSOR_DEVIATION);
+    const int32_t at = usi_find_reading(k->kind, words->reading);
+    const double x = words->number[0];
+    switch (words->fault) {
+    case USI_FAULT_DEAD:
+        f.is_dead = true;
+        break;
+    case USI_FAULT_FROZEN:
+        f.is_frozen = true;
+        break;
+    case USI_FAULT_NOISY:
+        f.noise = x;
+        break;
+    case USI_FAULT_DELAYED:
+        f.delay = x;
+        break;
+    case USI_FAULT_DROPPING:
+        f.drop = x;
+        break;
+    case USI_FAULT_OFFSET:
+        return us_sim_set_sensor_error(sim, sensor, words->reading, x, at >= 0 ? deviation[at] : 0, err);
+    case USI_FAULT_NOISE:
+        return us_sim_set_sensor_error(sim, sensor, words->reading, at >= 0 ? offset[at] : 0, x, err);
+    default:
+        f = us_sensor_fault_default();
+        for (int32_t i = 0; i < k->kind->n_reading; i++)
+            offset[i] = deviation[i] = 0;
+        break;
+    }
+    us_status status = us_sim_set_sensor_fault(sim, sensor, &f);
+    if (status)
+        return us_error_set(err, status, NULL, "choose less, or lower its rate",
+                            "\"%.60s\": so many samples cannot be under way", k->name);
+    return US_OK;
 }
 
 // Without a time it lasts until somebody mends it. Mending lets it end at the next tick.
@@ -157,11 +209,12 @@ static void set_link(usi_robot *r, const us_sim *sim, usi_robot_state *s, const 
 }
 
 static us_status fail_sensor(const us_model *m, const usi_robot_model *r, const usi_fault_words *words,
-                             usi_sensor_kind kind, us_error *err) {
+                             const char *kind, us_error *err) {
     const char *known[USI_SENSOR_LIMIT + 1];
     int32_t n = 0;
     for (int32_t i = r->first_sensor; i < r->first_sensor + r->n_sensor; i++) {
-        if (m->sensor[i].kind == (int32_t)kind && n <= USI_SENSOR_LIMIT) known[n++] = m->sensor[i].name;
+        if ((!kind || usi_sensor_is(&m->sensor[i], kind)) && n <= USI_SENSOR_LIMIT)
+            known[n++] = m->sensor[i].name;
     }
     return usi_fail_unknown(usi_fault_component_title(words->part), words->name, known, n, err);
 }
@@ -192,8 +245,9 @@ us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const
         return us_error_set(err, US_ERR_NAME, NULL,
                             "name a joint with one coordinate; \"understudy info\" lists them",
                             "\"%.100s/%.100s\" has no encoder", robot, words->name);
-    const bool is_sensor = words->part == USI_COMPONENT_IMU || words->part == USI_COMPONENT_LIDAR;
-    const usi_sensor_kind kind = words->part == USI_COMPONENT_IMU ? USI_SENSOR_IMU : USI_SENSOR_LIDAR;
+    const bool is_any = words->part == USI_COMPONENT_SENSOR,
+               is_sensor = is_any || words->part == USI_COMPONENT_IMU || words->part == USI_COMPONENT_LIDAR;
+    const char *kind = is_any ? NULL : words->part == USI_COMPONENT_IMU ? "imu" : "lidar";
     int32_t sensor = is_sensor ? usi_robot_find_sensor(p->model, r->model, kind, words->name) : -1;
     if (is_sensor && sensor < 0) return fail_sensor(p->model, r->model, words, kind, err);
     switch (words->part) {
@@ -206,6 +260,11 @@ us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const
     case USI_COMPONENT_LIDAR:
         set_lidar(sim, sensor, words);
         break;
+    case USI_COMPONENT_SENSOR: {
+        us_status status = set_sensor(sim, (us_sensor){sensor}, words, err);
+        if (status) return status;
+        break;
+    }
     case USI_COMPONENT_POWER:
     case USI_COMPONENT_COMPUTER:
         set_computer(r, sim, s, words);
@@ -333,7 +392,8 @@ static void list_encoders(const fault_lister *t) {
 
 static void list_imu(const fault_lister *t, int32_t sensor) {
     const usi_sensor_state *e = &t->sim->now.sensor[sensor];
-    const double *b = e->offset;
+    const double *offset = imu_offset(t->sim, sensor);
+    const double b[6] = {offset[3], offset[4], offset[5], offset[0], offset[1], offset[2]};
     const char *name = t->sim->model->sensor[sensor].name;
     const bool is_named = strcmp(name, "imu") != 0;
     char part[220], called[220], what[400], text[400];
@@ -378,11 +438,45 @@ static void list_lidar(const fault_lister *t, int32_t sensor) {
     t->each(t->context, what, text);
 }
 
+US_PRINTF(5, 6)
+static void list_one(const fault_lister *t, const char *sensor, const char *what, const char *called,
+                     const char *format, ...) {
+    char numbers[120], full[400], text[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(numbers, sizeof numbers, format, args);
+    va_end(args);
+    snprintf(full, sizeof full, "sensor:%.200s=%s%s", sensor, what, numbers);
+    snprintf(text, sizeof text, "%.200s %s%s", sensor, called, numbers[0] ? numbers + 1 : "");
+    t->each(t->context, full, text);
+}
+
+// What list_imu and list_lidar have is not said twice.
+static void list_sensor(const fault_lister *t, int32_t sensor) {
+    const usi_sensor *k = &t->sim->model->sensor[sensor];
+    const us_sensor_fault f = us_sim_get_sensor_fault(t->sim, (us_sensor){sensor});
+    const bool is_imu = usi_sensor_is(k, "imu"), is_told = is_imu || k->kind->is_frame;
+    const double *offset = t->sim->now.sensor_part + usi_sensor_part_at(k, USI_SENSOR_OFFSET),
+                 *deviation = t->sim->now.sensor_part + usi_sensor_part_at(k, USI_SENSOR_DEVIATION);
+    if (f.is_dead) list_one(t, k->name, "dead", "dead", "%s", "");
+    if (f.is_frozen && !is_told) list_one(t, k->name, "frozen", "frozen", "%s", "");
+    if (f.noise != 1) list_one(t, k->name, "noisy", "has its error times ", ":%.4g", f.noise);
+    if (f.delay > 0) list_one(t, k->name, "delayed", "late by s ", ":%.4g", f.delay);
+    if (f.drop > 0) list_one(t, k->name, "dropping", "loses a share of ", ":%.4g", f.drop);
+    for (int32_t i = 0; i < k->kind->n_reading; i++) {
+        const char *name = k->kind->readings[i].name;
+        if (offset[i] != 0 && !is_imu)
+            list_one(t, k->name, "offset", "off: ", ":%.60s,%.4g", name, offset[i]);
+        if (deviation[i] > 0) list_one(t, k->name, "noise", "noise: ", ":%.60s,%.4g", name, deviation[i]);
+    }
+}
+
 static void list_sensors(const fault_lister *t) {
     const usi_robot_model *r = t->r->model;
     for (int32_t i = r->first_sensor; i < r->first_sensor + r->n_sensor; i++) {
-        if (t->sim->model->sensor[i].kind == USI_SENSOR_IMU) list_imu(t, i);
-        if (t->sim->model->sensor[i].kind == USI_SENSOR_LIDAR) list_lidar(t, i);
+        if (usi_sensor_is(&t->sim->model->sensor[i], "imu")) list_imu(t, i);
+        if (t->sim->model->sensor[i].kind->is_frame) list_lidar(t, i);
+        list_sensor(t, i);
     }
 }
 

@@ -1,9 +1,11 @@
 // Topics of a robot's own interface: what it sends on them. Every name was found with the model: a sample is
 // a walk over its rows.
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/rate.h"
+#include "model/lidars.h"
 #include "proxy/proxy__sample.h"
 
 // ---------------------------------------------------------------- names and network
@@ -14,7 +16,19 @@ static usi_outlet *outlet_of(const usi_robot *r, int32_t i) {
 }
 
 static us_qos qos_of(const us_endpoint_def *e) {
-    return (us_qos){.is_reliable = e->is_reliable, .is_transient_local = e->is_latched, .depth = e->depth};
+    us_qos qos = {.is_reliable = e->is_reliable, .is_transient_local = e->is_latched, .depth = e->depth};
+    if (e->partition) snprintf(qos.partition, sizeof qos.partition, "%s", e->partition);
+    return qos;
+}
+
+size_t usi_interface_sample_size(const us_model *m) {
+    size_t most = 0;
+    for (int32_t i = 0; i < m->n_robot; i++) {
+        const usi_interface_model *own = &m->robot[i].interface_;
+        for (int32_t k = 0; k < own->n_endpoint; k++)
+            most = own->endpoint[k].size > most ? own->endpoint[k].size : most;
+    }
+    return most;
 }
 
 us_status usi_interface_make(us_proxy *p, usi_robot *r) {
@@ -208,37 +222,89 @@ static usi_wire_value evaluate(gathering *g, const usi_value *v, const usi_messa
     case USI_VALUE_BATTERY:
         x = usi_sim_reading(w->sim, v->index)[v->part];
         break;
+    case USI_VALUE_READING:
+        x = usi_sampling_numbers(w)[v->part];
+        break;
+    case USI_VALUE_PARAMETER:
+        x = w->sim->now.sensor_part[usi_sensor_part_at(&w->p->model->sensor[v->index], USI_SENSOR_PARAMETER) +
+                                    v->part];
+        break;
     case USI_VALUE_NUMBER:
         break;
     default:
         gather(g, v);
         x = g->part[v->part];
     }
+    if (v->is_squared) x *= x;
     out.number = v->scale * x + v->offset;
     return out;
 }
 
 // ---------------------------------------------------------------- samples
 
-static void send(usi_sampling *w, int32_t i, const answer_parts *answer) {
+static void pass(usi_sampling *w, size_t length) {
+    if (length > w->p->n_byte)
+        w->p->n_too_long++;
+    else
+        usi_sampling_pass(w, length);
+}
+
+static void send_members(usi_sampling *w, const usi_endpoint *e, const answer_parts *answer) {
     us_proxy *p = w->p;
-    const usi_endpoint *e = &w->r->model->interface_.endpoint[i];
+    usi_lidar_list turn;
     gathering g = {.w = w, .answer = answer};
-    w->outlet = w->r->n_topic + USI_SERVICE_COUNT + i;
-    for (int32_t k = 0; k < e->n; k++)
-        p->values[k] = evaluate(&g, &e->value[k], e->member[k].leaf);
-    const size_t length = usi_members_write(e->type, e->member, p->values, e->n, p->bytes, p->n_byte);
-    if (length > p->n_byte) {
-        p->n_too_long++;
+    for (int32_t k = 0; k < e->n; k++) {
+        if (!usi_value_is_list(e->value[k].source))
+            p->values[k] = evaluate(&g, &e->value[k], e->member[k].leaf);
+    }
+    if (e->lidar < 0) {
+        pass(w, usi_members_write(e->type, e->member, p->values, e->n, NULL, p->bytes, p->n_byte));
         return;
     }
-    usi_sampling_pass(w, length);
+    for (bool has_more = usi_lidar_list_begin(&turn, w, e); has_more; has_more = usi_lidar_list_go_on(&turn))
+        pass(w, usi_members_write(e->type, e->member, p->values, e->n, &turn.list, p->bytes, p->n_byte));
+}
+
+static void send(usi_sampling *w, int32_t i, const answer_parts *answer) {
+    const usi_endpoint *e = &w->r->model->interface_.endpoint[i];
+    w->outlet = w->r->n_topic + USI_SERVICE_COUNT + i;
+    w->of_time = e->lidar < 0 ? w->time : usi_lidar_sample_time(w->sim, e->lidar);
+    send_members(w, e, answer);
+}
+
+// A kind that names members of a message has them; any other sends names, units and values.
+void usi_sample_readings(usi_sampling *w) {
+    const usi_endpoint *e = w->r->model->topic[w->outlet].message;
+    if (e) {
+        send_members(w, e, NULL);
+        return;
+    }
+    const usi_sensor *k = &w->p->model->sensor[w->sensor];
+    const int32_t n = k->kind->n_reading;
+    us_msg_sensor_readings m = {.kind = usi_text(k->kind->name)};
+    usi_sampling_head(w, &m.header, k->frame ? k->frame : "");
+    USI_SAMPLING_TAKE(w, m.names, n);
+    USI_SAMPLING_TAKE(w, m.units, n);
+    USI_SAMPLING_TAKE(w, m.values, n);
+    if (m.values._length == 0) return;
+    for (int32_t i = 0; i < n; i++) {
+        m.names._buffer[i] = usi_text(k->kind->readings[i].name);
+        m.units._buffer[i] = usi_text(k->kind->readings[i].unit);
+        m.values._buffer[i] = usi_sampling_numbers(w)[i];
+    }
+    usi_sampling_send(w, &m);
 }
 
 static bool is_listened(const us_proxy *p, const usi_robot *r, int32_t i) {
     const int32_t channel = outlet_of(r, i)->channel;
     return p->outbox || p->record.sample ||
            (p->tap && atomic_load_explicit(&p->channel[channel].is_wanted, memory_order_relaxed));
+}
+
+// A lidar's turn leaves when it is whole.
+static bool is_due(const us_proxy *p, const us_sim *sim, const usi_endpoint *e, int64_t phase) {
+    if (e->lidar >= 0) return usi_lidar_is_due(sim, p->model->lidar[e->lidar].sensor, e->def->rate);
+    return usi_is_due(e->def->rate, p->step, phase);
 }
 
 void usi_interface_publish(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s,
@@ -253,7 +319,7 @@ void usi_interface_publish(us_proxy *p, usi_robot *r, const us_sim *sim, const u
         if (e->use != US_ENDPOINT_PUBLISH) continue;
         const bool is_once = e->rate == 0;
         if (sink != USI_SINK_ALL && !(is_once && outlet_of(r, i)->is_sent)) continue;
-        if (is_once ? is_first : is_listened(p, r, i) && usi_is_due(e->rate, p->step, phase))
+        if (is_once ? is_first : is_listened(p, r, i) && is_due(p, sim, &own->endpoint[i], phase))
             send(&w, i, NULL);
     }
 }

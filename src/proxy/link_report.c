@@ -12,7 +12,7 @@ int32_t usi_link_imu(const usi_robot *r, int32_t i) {
     const us_model *m = r->proxy->model;
     for (int32_t k = 0; k < r->model->n_sensor; k++) {
         const int32_t sensor = r->model->first_sensor + k;
-        if (m->sensor[sensor].kind == USI_SENSOR_IMU && i-- == 0) return sensor;
+        if (usi_sensor_is(&m->sensor[sensor], "imu") && i-- == 0) return sensor;
     }
     return -1;
 }

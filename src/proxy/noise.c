@@ -34,7 +34,9 @@ static double draw(const usi_sampling *w, us_noise_kind kind, int32_t index, dou
     return sum / sqrt(variance);
 }
 
+// The truth has none.
 double usi_noise_add(const usi_sampling *w, us_noise_kind kind, int32_t index, double x) {
+    if (w->is_truth) return x;
     const us_noise *n = &w->r->model->network->noise[kind];
     if (n->deviation > 0) x += n->deviation * draw(w, kind, index, n->memory);
     if (n->step > 0) x = n->step * nearbyint(x / n->step);
@@ -43,7 +45,7 @@ double usi_noise_add(const usi_sampling *w, us_noise_kind kind, int32_t index, d
 
 us_quat usi_noise_turn(const usi_sampling *w, int32_t index, us_quat q) {
     const us_noise *n = &w->r->model->network->noise[US_NOISE_IMU_ORIENTATION];
-    if (n->deviation == 0) return q;
+    if (n->deviation == 0 || w->is_truth) return q;
     double half[3];
     for (int i = 0; i < 3; i++)
         half[i] = 0.5 * n->deviation * draw(w, US_NOISE_IMU_ORIENTATION, 3 * index + i, n->memory);

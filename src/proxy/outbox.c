@@ -10,12 +10,15 @@
 #include "proxy/outbox.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "bus/bus.h"
@@ -23,10 +26,11 @@
 enum { RING_SIZE = 8 << 20, WAKE_EARLY = 200000 };  // bytes, ns
 
 typedef struct item {
-    us_writer *writer;  // NULL: skip to the start of the ring
+    us_writer *writer;  // NULL: a datagram, or without a port: skip to the start of the ring
     int64_t time;
     int64_t due;  // CLOCK_MONOTONIC, ns: when it leaves; 0: at once
-    uint64_t length;
+    uint32_t length;
+    uint16_t port;  // of a datagram, whose address is `time`
 } item;
 
 struct usi_outbox {
@@ -37,6 +41,7 @@ struct usi_outbox {
     _Atomic uint64_t put, taken;
     _Atomic bool is_closing;
     _Atomic int64_t n_unsent;
+    int datagrams;  // socket; -1: none
 };
 
 // Whole items, so that there is room for one wherever the ring is not at its end.
@@ -63,6 +68,14 @@ static void wait_until(int64_t time) {
     }
 }
 
+static void send_datagram(usi_outbox *box, const item *head, const char *bytes) {
+    const struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(head->port), .sin_addr.s_addr = htonl((uint32_t)head->time)};
+    const ssize_t n = sendto(box->datagrams, bytes, head->length, MSG_DONTWAIT | MSG_NOSIGNAL,
+                             (const struct sockaddr *)&to, sizeof to);
+    if (n != (ssize_t)head->length) atomic_fetch_add(&box->n_unsent, 1);
+}
+
 static void send_all(usi_outbox *box) {
     uint64_t taken = atomic_load_explicit(&box->taken, memory_order_relaxed);
     while (taken != atomic_load_explicit(&box->put, memory_order_acquire)) {
@@ -74,6 +87,9 @@ static void send_all(usi_outbox *box) {
             // A sample that cannot be written is lost for one topic at one time: the next follows.
             if (usi_writer_send(head.writer, box->ring + at + sizeof head, head.length, head.time))
                 atomic_fetch_add(&box->n_unsent, 1);
+            taken += size_of(head.length);
+        } else if (head.port != 0) {
+            send_datagram(box, &head, box->ring + at + sizeof head);
             taken += size_of(head.length);
         } else {
             taken += RING_SIZE - at;
@@ -107,6 +123,7 @@ us_status usi_outbox_create(const us_allocator *allocator, usi_outbox **out) {
     if (!box) return US_ERR_MEMORY;
     memset(box, 0, sizeof *box);
     box->allocator = *allocator;
+    box->datagrams = -1;
     box->ring = usi_alloc(allocator, RING_SIZE, 64);
     if (!box->ring) {
         usi_release(allocator, box, sizeof *box, _Alignof(usi_outbox));
@@ -129,33 +146,50 @@ void usi_outbox_destroy(usi_outbox *box) {
     atomic_store(&box->is_closing, true);
     sem_post(&box->bell);
     pthread_join(box->thread, NULL);
+    if (box->datagrams >= 0) close(box->datagrams);
     sem_destroy(&box->bell);
     us_allocator a = box->allocator;
     usi_release(&a, box->ring, RING_SIZE, 64);
     usi_release(&a, box, sizeof *box, _Alignof(usi_outbox));
 }
 
-bool usi_outbox_put(usi_outbox *box, us_writer *writer, const void *bytes, size_t length, int64_t time,
-                    int64_t due) {
-    uint64_t put = atomic_load_explicit(&box->put, memory_order_relaxed),
+static bool put(usi_outbox *box, item head, const void *bytes) {
+    const size_t length = head.length;
+    uint64_t at_end = atomic_load_explicit(&box->put, memory_order_relaxed),
              taken = atomic_load_explicit(&box->taken, memory_order_acquire);
-    uint64_t at = put % RING_SIZE, need = size_of(length), skip = at + need > RING_SIZE ? RING_SIZE - at : 0;
-    if (need > RING_SIZE / 2 || put + skip + need - taken > RING_SIZE) {
+    uint64_t at = at_end % RING_SIZE, need = size_of(length),
+             skip = at + need > RING_SIZE ? RING_SIZE - at : 0;
+    if (need > RING_SIZE / 2 || at_end + skip + need - taken > RING_SIZE) {
         atomic_fetch_add(&box->n_unsent, 1);
         return false;
     }
     if (skip > 0) {
         item none = {0};
         memcpy(box->ring + at, &none, sizeof none);
-        put += skip;
+        at_end += skip;
         at = 0;
     }
-    // To the bus a time of 0 stands for now.
-    item head = {writer, time > 0 ? time : 1, due, length};
     memcpy(box->ring + at, &head, sizeof head);
     memcpy(box->ring + at + sizeof head, bytes, length);
-    atomic_store_explicit(&box->put, put + need, memory_order_release);
+    atomic_store_explicit(&box->put, at_end + need, memory_order_release);
     return true;
+}
+
+bool usi_outbox_put(usi_outbox *box, us_writer *writer, const void *bytes, size_t length, int64_t time,
+                    int64_t due) {
+    // What is longer has no room, whatever it is; to the bus a time of 0 stands for now.
+    const uint32_t bounded = length < RING_SIZE ? (uint32_t)length : RING_SIZE;
+    return put(box, (item){writer, time > 0 ? time : 1, due, bounded, 0}, bytes);
+}
+
+bool usi_outbox_open_datagrams(usi_outbox *box) {
+    if (box->datagrams < 0) box->datagrams = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    return box->datagrams >= 0;
+}
+
+bool usi_outbox_put_datagram(usi_outbox *box, uint32_t address, uint16_t port, const void *bytes,
+                             size_t length) {
+    return put(box, (item){NULL, address, 0, (uint32_t)length, port}, bytes);
 }
 
 void usi_outbox_ring(usi_outbox *box) {

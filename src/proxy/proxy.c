@@ -33,6 +33,7 @@ static us_status make_scratch(us_proxy *p) {
     // A message may name a drive several times.
     p->n_commands = 4 * p->n_output;
     p->commands = usi_arena_alloc(&p->arena, ((size_t)p->n_commands + 1) * sizeof *p->commands, 8);
+    if (p->n_value < US_SENSOR_MAX_MEMBER + 8) p->n_value = US_SENSOR_MAX_MEMBER + 8;
     p->values = usi_arena_alloc(&p->arena, ((size_t)p->n_value + 1) * sizeof *p->values, 8);
     return p->readings && p->output && p->commands && p->values ? US_OK : US_ERR_MEMORY;
 }
@@ -59,9 +60,9 @@ us_status us_proxy_create(const us_model *model, const us_proxy_def *def, us_pro
     usi_arena_init(&p->arena, &p->allocator);
     usi_arena_init(&p->bound, &p->allocator);
     p->n_decoded = DECODED_SIZE;
-    const size_t frame = usi_lidar_sample_size(p->model);
+    const size_t frame = usi_lidar_sample_size(p->model), own = usi_interface_sample_size(p->model);
     p->n_message = MESSAGE_SIZE + frame;
-    p->n_byte = BYTES_SIZE + frame;
+    p->n_byte = BYTES_SIZE + (frame > own ? frame : own);
     p->mails = usi_arena_alloc(&p->arena, USI_MAILBOX_SIZE, 64);
     p->decoded = usi_arena_alloc(&p->arena, DECODED_SIZE, 64);
     p->message = usi_arena_alloc(&p->arena, p->n_message, 64);

@@ -67,9 +67,9 @@ typedef struct usi_robot {
     int32_t gate;               // its number at the proxy's gate; -1: none
     int32_t n_topic, n_outlet;  // n_topic: of the model's robot
     usi_outlet *outlet;         // of each topic, then USI_SERVICE_COUNT of replies, then of the interface's
-                         // endpoints; the last is the log's
-    us_interface *types;       // of the interface: held while the network uses them
-    us_reader **inlet_reader;  // of each inlet of the interface
+                                // endpoints; the last is the log's
+    us_interface *types;        // of the interface: held while the network uses them
+    us_reader **inlet_reader;   // of each inlet of the interface
     int32_t *inlet_channel;
     us_reader *reader[USI_COMMAND_COUNT];
     us_service *service[USI_SERVICE_COUNT];
@@ -78,9 +78,11 @@ typedef struct usi_robot {
     int32_t command_channel[USI_COMMAND_COUNT];  // of the proxy; -1: none
     usi_motor_server *motors;
     struct usi_ros_node *node;  // parameters and log; NULL: none
-    int64_t log_time;       // ns: of the last line
+    int64_t log_time;           // ns: of the last line
     char log_text[160];
-    struct usi_faces *faces;  // serial lines; NULL: none
+    struct usi_faces *faces;          // serial lines; NULL: none
+    struct usi_lidar_packet *packet;  // of each of its sensors, lidars that send their maker's; NULL: none
+    int32_t n_packet;
     usi_link_head downlink_head;
     usi_link_queue downlink;
     int64_t stamp_offset;  // of the state, as it was when the last samples left
@@ -357,7 +359,13 @@ void usi_timing_follow(us_proxy *p, int64_t time, bool is_jump);
 int64_t usi_timing_stamp(const us_proxy *p, const usi_robot *r, int64_t time);
 int64_t usi_timing_due(const us_proxy *p, const usi_robot *r, int64_t time, bool is_truth);
 
+// lidar_packet.c: memory and a socket where lidars send packets; and what has become full since the last
+// call.
+us_status usi_lidar_packets_open(us_proxy *p, usi_robot *r, us_error *err);
+void usi_lidar_packets_send(us_proxy *p, usi_robot *r, const us_sim *sim);
 // sample_lidar.c: bytes of the largest sample that a lidar of the model makes; 0: it has none.
 size_t usi_lidar_sample_size(const us_model *m);
+// interface_sample.c: the same of those of interfaces.
+size_t usi_interface_sample_size(const us_model *m);
 
 #endif

@@ -14,6 +14,7 @@ typedef struct usi_sampling {
     int64_t of_time;  // the moment that the sample is of
     int32_t outlet;   // of the robot
     int32_t sensor;   // of the model, whose reading it is; -1: none
+    bool is_truth;    // what a perfect sensor would say
     size_t used;      // of the proxy's memory for one message
     usi_sink sink;
 } usi_sampling;
@@ -47,11 +48,31 @@ typedef void usi_sample_function(usi_sampling *w);
 usi_sample_function usi_sample_joint_states, usi_sample_odom, usi_sample_tf, usi_sample_tf_static,
     usi_sample_imu, usi_sample_description, usi_sample_battery, usi_sample_diagnostics, usi_sample_truth,
     usi_sample_motor_group, usi_sample_locomotor, usi_sample_pose_estimator, usi_sample_navigator,
-    usi_sample_points, usi_sample_scan;
+    usi_sample_points, usi_sample_scan, usi_sample_readings;
 
 // sample_lidar.c: when the turn began that a lidar shows, ns; and whether a topic of so many Hz sends it now.
 int64_t usi_lidar_sample_time(const us_sim *sim, int32_t lidar);
 bool usi_lidar_is_due(const us_sim *sim, int32_t sensor, double rate);
+
+// interface_list.c: a lidar's last whole turn as lists of an interface's samples, of which it takes one or
+// more.
+typedef struct usi_lidar_list {
+    usi_member_list list;  // for usi_members_write
+    const struct usi_lidar *l;
+    const usi_endpoint *e;
+    usi_wire_value *values;
+    const float (*from)[4];  // column by column
+    size_t first, end;       // shots, ring by ring, of the sample at hand
+    uint32_t n;              // points among them
+    size_t next;             // where the next point is looked for
+} usi_lidar_list;
+// Sets out with the first sample; false: there is no turn.
+bool usi_lidar_list_begin(usi_lidar_list *t, const usi_sampling *w, const usi_endpoint *e);
+// To the next sample; false: that was all.
+bool usi_lidar_list_go_on(usi_lidar_list *t);
+
+// What a sensor says, or what would be true.
+const double *usi_sampling_numbers(const usi_sampling *w);
 
 // noise.c: a value with what the robot's instruments add to it; `index` distinguishes the components of a
 // kind. And an orientation, of the inertial unit `index`.

@@ -67,7 +67,7 @@ us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, const 
 }
 
 static bool is_truth(const usi_robot *r, int32_t outlet) {
-    return outlet < r->n_topic && r->model->topic[outlet].source == USI_SOURCE_TRUTH;
+    return outlet < r->n_topic && r->model->topic[outlet].is_truth;
 }
 
 // A sample of a robot that leaves at `due` and is there now.
@@ -131,11 +131,29 @@ static void send_arrived(us_proxy *p, usi_robot *r, int64_t time) {
 static bool is_heard(const us_proxy *p, const usi_robot *r, const usi_robot_state *s, int64_t tick,
                      int32_t topic) {
     const int32_t channel = r->outlet[topic].channel;
-    if (p->outbox || p->record.sample) return true;
+    // What is true of sensors is many samples, and mostly nobody's.
+    const usi_topic *t = &r->model->topic[topic];
+    const bool is_asked = t->is_truth && t->sensor >= 0;
+    if (p->record.sample) return true;
+    if (is_asked ? r->outlet[topic].writer && us_writer_n_match(r->outlet[topic].writer) > 0
+                 : p->outbox != NULL)
+        return true;
     if (!p->tap || channel < 0) return false;
     us_link_model link = usi_link_now(&r->model->network->downlink, s, tick);
     return atomic_load_explicit(&p->channel[channel].is_wanted, memory_order_relaxed) ||
-           !usi_link_is_perfect(&link);
+           (!is_asked && !usi_link_is_perfect(&link));
+}
+
+// A sample has just arrived, or been taken: those that the topic's rate lets through. No sample is sent
+// twice.
+static bool is_reading_due(const us_proxy *p, const us_sim *sim, const usi_topic *t, int64_t phase) {
+    const usi_sensor *k = &sim->model->sensor[t->sensor];
+    const usi_sensor_state *s = &sim->now.sensor[t->sensor];
+    const int64_t tick = us_sim_get_tick(sim);
+    if (t->is_truth) return s->sampled == tick && (s->rate > 0 || usi_is_due(t->rate, p->step, phase));
+    if (s->delivered != tick) return false;
+    return usi_times_due(t->rate, p->step, s->tick + k->phase) !=
+           usi_times_due(t->rate, p->step, s->tick_before + k->phase);
 }
 
 static bool is_sent_once(const usi_topic *t) { return us_topic_source_view((int32_t)t->source)->is_once; }
@@ -156,15 +174,18 @@ static void sample(usi_sampling *w, int32_t topic) {
         [USI_SOURCE_POSE_ESTIMATOR] = usi_sample_pose_estimator,
         [USI_SOURCE_NAVIGATOR] = usi_sample_navigator,
         [USI_SOURCE_POINTS] = usi_sample_points,
-        [USI_SOURCE_SCAN] = usi_sample_scan};
+        [USI_SOURCE_SCAN] = usi_sample_scan,
+        [USI_SOURCE_READINGS] = usi_sample_readings};
     const usi_topic *t = &w->r->model->topic[topic];
     w->used = 0;
     w->outlet = topic;
     w->sensor = t->sensor;
+    w->is_truth = t->is_truth;
     w->of_time = usi_is_frame_source((int32_t)t->source)
                      ? usi_lidar_sample_time(w->sim, w->p->model->sensor[t->sensor].lidar)
-                 : t->sensor >= 0 ? usi_time_of(w->p, w->sim->now.sensor[t->sensor].tick)
-                                  : w->time;
+                 : t->sensor < 0 ? w->time
+                                 : usi_time_of(w->p, t->is_truth ? w->sim->now.sensor[t->sensor].sampled
+                                                                 : w->sim->now.sensor[t->sensor].tick);
     make[t->source](w);
 }
 
@@ -188,11 +209,12 @@ void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_s
     for (int32_t i = 0; i < r->n_topic; i++) {
         const usi_topic *t = &r->model->topic[i];
         // A computer that is off or starts sends nothing. Where the robot really is does not depend on it.
-        if (r->outlet[i].channel < 0 || (!is_up && t->source != USI_SOURCE_TRUTH)) continue;
-        // Readings have the same phase, and leave as they are taken.
+        if (r->outlet[i].channel < 0 || (!is_up && !t->is_truth)) continue;
+        // Readings leave when they have arrived.
         const bool is_now = usi_is_frame_source((int32_t)t->source)
                                 ? usi_lidar_is_due(sim, t->sensor, t->rate)
-                                : usi_is_due(t->rate, p->step, phase);
+                            : t->sensor >= 0 ? is_reading_due(p, sim, t, phase)
+                                             : usi_is_due(t->rate, p->step, phase);
         const bool is_due = is_sent_once(t) ? is_first : is_now && is_heard(p, r, s, tick, i);
         if (is_due) sample(&w, i);
     }
@@ -236,6 +258,7 @@ void us_proxy_publish(us_proxy *p, us_sim *sim) {
         usi_robot_publish(p, r, sim, s, is_first);
         if (r->motors && usi_is_up(s) && usi_is_due(r->model->network->motor_rate, p->step, tick))
             usi_link_publish(r, sim, s);
+        if (r->packet && usi_is_up(s)) usi_lidar_packets_send(p, r, sim);
         if (usi_is_up(s)) usi_faces_observe(r->faces, r, sim, s);
     }
     usi_proxy_tend(p, sim);

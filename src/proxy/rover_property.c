@@ -35,7 +35,7 @@ void usi_map_to_site(const usi_firmware_state *s, const double at[3], double out
 }
 
 static double battery_reading(const usi_robot *r, const us_sim *sim, int part) {
-    const int32_t sensor = usi_robot_find_sensor(r->proxy->model, r->model, USI_SENSOR_BATTERY, "battery");
+    const int32_t sensor = usi_robot_find_sensor(r->proxy->model, r->model, "battery", "battery");
     return sensor < 0 ? NAN : usi_sim_reading(sim, sensor)[part];
 }
 

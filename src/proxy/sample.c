@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "proxy/proxy__sample.h"
+#include "spec/sensor_kind.h"
 
 void usi_sample_joint_states(usi_sampling *w) {
     const usi_robot *r = w->r;
@@ -157,10 +158,16 @@ void usi_sample_tf_static(usi_sampling *w) { sample_frames(w, true); }
 
 // ---------------------------------------------------------------- readings
 
+const double *usi_sampling_numbers(const usi_sampling *w) {
+    const usi_sensor *k = &w->p->model->sensor[w->sensor];
+    return w->is_truth ? w->sim->now.sensor_part + usi_sensor_part_at(k, USI_SENSOR_TRUTH)
+                       : usi_sim_reading(w->sim, w->sensor);
+}
+
 void usi_sample_imu(usi_sampling *w) {
     us_msg_imu m = {0};
     const usi_sensor *k = &w->p->model->sensor[w->sensor];
-    const double *x = usi_sim_reading(w->sim, w->sensor);
+    const double *x = usi_sampling_numbers(w);
     usi_sampling_head(w, &m.header, k->frame);
     const us_quat q = usi_noise_turn(w, w->sensor, (us_quat){x[0], x[1], x[2], x[3]});
     double rate[3], force[3];
@@ -171,9 +178,12 @@ void usi_sample_imu(usi_sampling *w) {
     m.orientation = (us_msg_quaternion){q.x, q.y, q.z, q.w};
     m.angular_velocity = (us_msg_vector3){rate[0], rate[1], rate[2]};
     m.linear_acceleration = (us_msg_vector3){force[0], force[1], force[2]};
-    for (int i = 0; i < 9; i += 4) {
-        m.linear_acceleration_covariance[i] = k->noise[0] * k->noise[0];
-        m.angular_velocity_covariance[i] = k->noise[1] * k->noise[1];
+    const double *parameter = w->sim->now.sensor_part + usi_sensor_part_at(k, USI_SENSOR_PARAMETER);
+    const int32_t force_noise = usi_find_parameter(k->kind, "force-noise"),
+                  spin_noise = usi_find_parameter(k->kind, "spin-noise");
+    for (int i = 0; i < 9 && !w->is_truth; i += 4) {
+        m.linear_acceleration_covariance[i] = parameter[force_noise] * parameter[force_noise];
+        m.angular_velocity_covariance[i] = parameter[spin_noise] * parameter[spin_noise];
     }
     usi_sampling_send(w, &m);
 }
@@ -181,7 +191,7 @@ void usi_sample_imu(usi_sampling *w) {
 void usi_sample_battery(usi_sampling *w) {
     const usi_sensor *k = &w->p->model->sensor[w->sensor];
     const usi_battery *b = &w->p->model->battery[k->battery];
-    const double *x = usi_sim_reading(w->sim, w->sensor);
+    const double *x = usi_sampling_numbers(w);
     us_msg_battery_state m = {0};
     usi_sampling_head(w, &m.header, k->frame);
     const double left = usi_noise_add(w, US_NOISE_BATTERY_CHARGE, 0, x[0]);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "model/lidars.h"
 #include "proxy/proxy__sample.h"
 
@@ -13,7 +14,7 @@ enum { FIELD_UINT16 = 4, FIELD_FLOAT32 = 7 };
 size_t usi_lidar_sample_size(const us_model *m) {
     size_t most = 0;
     for (int32_t i = 0; i < m->n_lidar; i++) {
-        const size_t n = (size_t)m->lidar[i].n_ring * (size_t)m->lidar[i].n_column * POINT_STEP + 4096;
+        const size_t n = (size_t)usi_lidar_n_point(&m->lidar[i]) * POINT_STEP + 4096;
         if (n > most) most = n;
     }
     return most;
@@ -39,24 +40,24 @@ void usi_sample_points(usi_sampling *w) {
     if (!from) return;
     usi_sampling_head(w, &c.header, k->frame);
     USI_SAMPLING_TAKE(w, c.fields, N_FIELD);
-    USI_SAMPLING_TAKE(w, c.data, (size_t)l->n_ring * (size_t)l->n_column * POINT_STEP);
+    USI_SAMPLING_TAKE(w, c.data, (size_t)usi_lidar_n_point(l) * POINT_STEP);
     if (c.data._length == 0) return;
     for (int i = 0; i < N_FIELD; i++)
         c.fields._buffer[i] = (us_msg_point_field){.name = usi_text(name[i]),
                                                    .offset = offset[i],
                                                    .datatype = i == 4 ? FIELD_UINT16 : FIELD_FLOAT32,
                                                    .count = 1};
-    c.height = (uint32_t)l->n_ring;
+    c.height = (uint32_t)(l->n_ring * l->n_return);
     c.width = (uint32_t)l->n_column;
     c.point_step = POINT_STEP;
     c.row_step = POINT_STEP * c.width;
-    for (int32_t i = 0; i < l->n_ring; i++) {
-        const usi_lidar_beam *b = &l->beam[i];
-        uint8_t *row = c.data._buffer + (size_t)b->ring * c.row_step;
-        for (int32_t column = 0; column < l->n_column; column++)
-            put_point(row + (size_t)column * POINT_STEP,
-                      from[(size_t)column * (size_t)l->n_ring + (size_t)b->ring], (uint16_t)b->ring,
-                      (float)(column * l->period + b->time));
+    for (int64_t i = 0; i < usi_lidar_n_point(l); i++) {
+        // As they lie there: columns of returns of rings.
+        const int32_t ring = (int32_t)(i % l->n_ring), back = (int32_t)(i / l->n_ring % l->n_return);
+        const int64_t column = i / l->n_ring / l->n_return;
+        uint8_t *row = c.data._buffer + ((size_t)back * (size_t)l->n_ring + (size_t)ring) * c.row_step;
+        put_point(row + (size_t)column * POINT_STEP, from[i], (uint16_t)ring,
+                  (float)usi_lidar_time_in_turn(l, column, ring));
     }
     usi_sampling_send(w, &c);
 }
@@ -97,13 +98,23 @@ int64_t usi_lidar_sample_time(const us_sim *sim, int32_t lidar) {
     return turn < 0 ? 0 : llround(1e9 * usi_lidar_group_time(l, usi_lidar_first(l, turn)));
 }
 
+// A fault loses some of the frames: which ones follows from the seeds and the tick.
+static bool is_dropped(const us_sim *sim, int32_t sensor) {
+    static const uint64_t drop_stream = UINT64_C(5) << 32;  // beside those of links, sensors and instruments
+    const double drop = sim->now.sensor[sensor].drop;
+    const uint64_t seed = sim->model->seed + USI_GOLDEN * sim->model->sensor[sensor].seed;
+    return drop > 0 && us_random_uniform(seed, drop_stream + (uint64_t)sensor,
+                                         (uint64_t)sim->now.sensor[sensor].tick) < drop;
+}
+
 // A turn has become whole at this tick, and its number is one of those that the topic's rate lets through.
 bool usi_lidar_is_due(const us_sim *sim, int32_t sensor, double rate) {
     const us_model *m = sim->model;
     const usi_sensor_state *k = &sim->now.sensor[sensor];
     int64_t whole;
     const int64_t turn = usi_sim_lidar_turn(sim, m->sensor[sensor].lidar, &whole);
-    if (turn < 0 || k->tick != us_sim_get_tick(sim)) return false;
+    if (turn < 0 || k->tick + usi_sensor_latency_ticks(m, k) != us_sim_get_tick(sim)) return false;
+    if (is_dropped(sim, sensor)) return false;
     const double share = rate / m->sensor[sensor].rate;
     return share >= 1 || floor((double)(turn + 1) * share + 1e-9) > floor((double)turn * share + 1e-9);
 }

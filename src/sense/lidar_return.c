@@ -1,19 +1,25 @@
-// What a lidar makes of ranges: noise, rounding, returns that are lost.
+// What a lidar makes of what its beams meet: returns that are mixed, told apart or lost, noise, rounding.
 //
-// A range gets noise along the beam, is rounded to the device's unit, and the point is moved across the beam
-// by an angle, both ways:
+// The received power over that which is needed to see a return is, for a surface that scatters evenly and
+// sends a part straight back,
+//
+//     P = 10 (rho cos(incidence) + retro) (reach / r)^2 exp(-2 extinction r)
+//
+// and a return is seen with probability Phi((P - T) / (power noise T)), T = 1 without the sun. Light of the
+// sun that the surface scatters into the receiver adds to its variance, and what is needed grows with its
+// deviation: T = sqrt(1 + sun rho cos(sun)). Intensities are those of a device that is calibrated:
+// 255 (rho cos(incidence) + retro), whatever the range.
+//
+// Of dust there is one echo more: where it is seen first, by the chances of the model (model/lidars.c).
+//
+// What is told of the seen ones gets noise along the beam, is rounded to the device's unit, and the point is
+// moved across the beam by an angle, both ways:
 //
 //     r' = q round((r + s_r n_0) / q),   p = r' (d + s_a (n_1 e_1 + n_2 e_2))
 //
-// The received power over that which is needed to see a return is, for a surface that scatters evenly,
-//
-//     P = (rho / 0.1) cos(incidence) (reach / r)^2
-//
-// and a return is seen with probability Phi((P - 1) / power noise). Intensities are those of a device that is
-// calibrated: 255 rho cos(incidence), whatever the range.
-//
 // Normals come four beams at a time, by Box and Muller from counters: of an angle from -90 to 90 degrees, a
-// sign that turns it around, and a radius.
+// sign that turns it around, and a radius. What only lidars of several returns need is drawn from a key of
+// its own, so that what one echo makes is the same with and without.
 #include "sense/lidar_return.h"
 
 #include "base/random.h"
@@ -56,61 +62,237 @@ static normals normals_of(const us_lidar_def *d, uint64_t key, uint64_t first) {
     return n;
 }
 
+// ---------------------------------------------------------------- where it looks
+
+// By a rotation vector across the axis: `left` and `up` of its end. Straight ahead is x.
+static us_vec3 bent(double left, double up) {
+    const double angle = sqrt(left * left + up * up), share = angle > 1e-12 ? sin(angle) / angle : 1;
+    return us_vec3_make(cos(angle), share * left, share * up);
+}
+
+usi_lidar_aim usi_lidar_aim_at(const usi_lidar *l, int64_t group, double time, double into) {
+    const us_lidar_def *d = l->def;
+    usi_lidar_aim aim = {0, 1, {1, 0, 0}};
+    if (d->pattern == US_LIDAR_SPIN) {
+        const double azimuth = d->start + l->spin * into;
+        aim.sine = sin(azimuth);
+        aim.cosine = cos(azimuth);
+    } else if (d->pattern == US_LIDAR_GRID) {
+        const int64_t k = group % l->n_group, row = k / l->n_column, column = k % l->n_column;
+        const double left = d->resolution[0] * (0.5 * (l->n_column - 1) - (double)column),
+                     up = d->resolution[1] * ((double)row - 0.5 * (l->n_ring - 1));
+        aim.d = us_vec3_make(cos(up) * cos(left), cos(up) * sin(left), sin(up));
+    } else {
+        const double a = d->spin[0] * time, b = d->spin[1] * time;
+        aim.d = bent(d->bend[0] * cos(a) + d->bend[1] * cos(b), d->bend[0] * sin(a) + d->bend[1] * sin(b));
+    }
+    return aim;
+}
+
+// ---------------------------------------------------------------- echoes
+
+void usi_lidar_mix(const usi_lidar *l, usi_lidar_echo *echo) {
+    const int32_t n = l->n_ray;
+    if (n == 1) return;
+    for (int32_t i = 1; i < n; i++) {
+        const usi_lidar_echo e = echo[i];
+        int32_t k = i;
+        for (; k > 0 && echo[k - 1].range > e.range; k--)
+            echo[k] = echo[k - 1];
+        echo[k] = e;
+    }
+    int32_t n_echo = 0;
+    for (int32_t i = 0; i < n && isfinite(echo[i].range);) {
+        const double first = echo[i].range, until = first + l->def->pulse;
+        usi_lidar_echo sum = {0, 1, 0, 0, 0};
+        double light = 0, middle = 0;
+        for (; i < n && echo[i].range <= until; i++) {
+            const usi_lidar_echo *e = &echo[i];
+            const double sent = e->reflectivity * e->cosine + e->retroreflection,
+                         near = first > 0 ? first / e->range : 1, power = sent * near * near;
+            light += power;
+            middle += power * (e->range - first);
+            sum.reflectivity += e->reflectivity * e->cosine / n;
+            sum.retroreflection += e->retroreflection / n;
+            sum.sunlit += e->sunlit / n;
+        }
+        sum.range = first + (light > 0 ? middle / light : 0);
+        echo[n_echo++] = sum;
+    }
+    for (; n_echo < n; n_echo++)
+        echo[n_echo] = (usi_lidar_echo){.range = INFINITY};
+}
+
+// What of the shot may be told: its range, the received power and the intensity.
+typedef struct seen {
+    double range, power, intensity;
+} seen;
+
+static double fading(const us_lidar_def *d, double range) {
+    return d->extinction > 0 ? exp(-2 * d->extinction * range) : 1;
+}
+
+static double power_of(const us_lidar_def *d, const usi_lidar_echo *e) {
+    const double ratio = d->reach / e->range;
+    return (10 * e->reflectivity * e->cosine * ratio * ratio + 10 * e->retroreflection * ratio * ratio) *
+           fading(d, e->range);
+}
+
 // Whether enough light comes back. Only near the limit is a number drawn.
-static bool is_seen(const us_lidar_def *d, usi_lidar_hit h, uint64_t key, uint64_t counter) {
+static bool is_seen(const us_lidar_def *d, const usi_lidar_echo *e, double power, uint64_t key,
+                    uint64_t counter) {
     if (d->reach == 0) return true;
-    const double ratio = d->reach / h.range, power = 10 * d->reflectivity * h.cosine * ratio * ratio;
-    if (d->power_noise == 0) return power >= 1;
-    const double z = (power - 1) / d->power_noise;
+    const double needed = d->sun > 0 ? sqrt(1 + d->sun * e->sunlit) : 1;
+    if (d->power_noise == 0) return power >= needed;
+    const double z = (power - needed) / (d->power_noise * needed);
     if (fabs(z) > 8) return z > 0;
     return usi_random_uniform(key, counter) < 0.5 * erfc(-z * 0.70710678118654752440);
 }
+
+// Counters of a shot from the second key: its echoes but the first, two for dust, and of the second return
+// two for its range.
+enum { MORE = 16, DUST_AT = US_LIDAR_MAX_RAY, DUST_POWER_AT, RANGE_AT };
+
+// The first length of the pulse in which dust is seen, if it is before a range. What it sends back there is
+// more than what is needed by an exponential number of its mean.
+static bool see_dust(const usi_lidar *l, double before, uint64_t key, uint64_t first, seen *out) {
+    const us_lidar_def *d = l->def;
+    const double u = usi_random_uniform(key, first + DUST_AT);
+    if (l->n_dust == 0 || !(u < l->dust[l->n_dust - 1])) return false;
+    int32_t low = 0, high = l->n_dust - 1;
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+        if (u < l->dust[middle])
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    const double under = low > 0 ? l->dust[low - 1] : 0, share = (u - under) / (l->dust[low] - under),
+                 range = l->dust_from + (low + share) * d->pulse;
+    if (!(range < before)) return false;
+    const double mean = usi_lidar_dust_power(d, range),
+                 power = 1 - mean * log1p(-usi_random_uniform(key, first + DUST_POWER_AT)),
+                 ratio = range / d->reach;
+    *out = (seen){range, power, fmin(255, 25.5 * power * ratio * ratio)};
+    return true;
+}
+
+static double intensity_of(const us_lidar_def *d, const usi_lidar_echo *e) {
+    const double even = 255 * e->reflectivity * e->cosine * fading(d, e->range);
+    return e->retroreflection > 0 ? fmin(255, even + 255 * e->retroreflection * fading(d, e->range)) : even;
+}
+
+// All that is seen of a shot, from near to far; how many, and whether something was too near.
+static int32_t see_all(const usi_lidar *l, const usi_lidar_echo *echo, const uint64_t key[2],
+                       uint64_t counter, uint64_t more, seen out[US_LIDAR_MAX_RAY + 1], bool *out_is_near) {
+    const us_lidar_def *d = l->def;
+    seen dust;
+    int32_t n = 0;
+    bool is_dusty = l->n_dust > 0 && see_dust(l, fmin(echo[0].range, d->max_range), key[1], more, &dust);
+    if (is_dusty) out[n++] = dust;
+    *out_is_near = false;
+    for (int32_t i = 0; i < l->n_ray; i++) {
+        const usi_lidar_echo *e = &echo[i];
+        if (!(e->range <= d->max_range)) break;
+        if (e->range < d->min_range) {
+            *out_is_near = true;
+            continue;
+        }
+        const double power = d->reach > 0 ? power_of(d, e) : e->reflectivity * e->cosine + e->retroreflection;
+        const bool is_first = i == 0;
+        if (is_seen(d, e, power, is_first ? key[0] : key[1], is_first ? counter : more + (uint64_t)i - 1))
+            out[n++] = (seen){e->range, power, intensity_of(d, e)};
+    }
+    return n;
+}
+
+// Which of them are told: one, or two of dual returns.
+static int32_t choose(const us_lidar_def *d, const seen *all, int32_t n, seen out[2]) {
+    int32_t strongest = 0;
+    for (int32_t i = 1; i < n; i++) {
+        if (all[i].power > all[strongest].power) strongest = i;
+    }
+    if (n == 0) return 0;
+    out[0] = all[d->returns == US_LIDAR_FIRST ? 0 : d->returns == US_LIDAR_LAST ? n - 1 : strongest];
+    if (d->returns != US_LIDAR_DUAL || n == 1) return 1;
+    int32_t other = n - 1;
+    if (strongest == other) {
+        other = 0;
+        for (int32_t i = 1; i < n - 1; i++) {
+            if (all[i].power > all[other].power) other = i;
+        }
+    }
+    out[1] = all[other];
+    return 2;
+}
+
+// ---------------------------------------------------------------- points
 
 static void put_none(float out[4], bool is_near) {
     out[0] = is_near ? -INFINITY : INFINITY;
     out[1] = out[2] = out[3] = 0;
 }
 
-static void put_point(const us_lidar_def *d, const usi_lidar_beam *b, us_vec3 direction, usi_lidar_hit h,
-                      const normals *n, int lane, float out[4]) {
-    double r = h.range + d->range_noise * n->range[lane];
+// At a range off by `more`, and off across by two angles.
+static void put_point(const us_lidar_def *d, double cos_up, double sin_up, us_vec3 direction, const seen *e,
+                      double more, const double across[2], float out[4]) {
+    double r = e->range + d->range_noise * more;
     if (d->quantum > 0) r = d->quantum * nearbyint(r / d->quantum);
     us_vec3 p = us_vec3_scale(r, direction);
     if (d->angle_noise > 0) {
         // Across: level to the left, and upwards.
-        const double flat = b->cos_up > 1e-12 ? 1 / b->cos_up : 0,
-                     left = r * d->angle_noise * n->across[0][lane],
-                     up = r * d->angle_noise * n->across[1][lane];
+        const double flat = cos_up > 1e-12 ? 1 / cos_up : 0, left = r * d->angle_noise * across[0],
+                     up = r * d->angle_noise * across[1];
         const double c = direction.x * flat, s = direction.y * flat;
-        p.x += -left * s - up * b->sin_up * c;
-        p.y += left * c - up * b->sin_up * s;
-        p.z += up * b->cos_up;
+        p.x += -left * s - up * sin_up * c;
+        p.y += left * c - up * sin_up * s;
+        p.z += up * cos_up;
     }
     out[0] = (float)p.x;
     out[1] = (float)p.y;
     out[2] = (float)p.z;
-    out[3] = (float)(255 * d->reflectivity * h.cosine);
+    out[3] = (float)e->intensity;
 }
 
-void usi_lidar_points(const us_model *m, const usi_lidar *l, int64_t group, double sin_head, double cos_head,
-                      const usi_lidar_hit *hit, float (*out)[4]) {
-    static const uint64_t lidar_stream = UINT64_C(3) << 32;  // beside those of links and inertial units
+// A number of the normal distribution for the range of the second return.
+static double normal_of(uint64_t key, uint64_t counter) {
+    const double u = usi_random_uniform(key, counter), turn = usi_random_uniform(key, counter + 1);
+    return sqrt(-2 * log(1 - u)) * cos(4 * HALF_PI * turn);
+}
+
+void usi_lidar_points(const us_model *m, const usi_lidar *l, int64_t group, int64_t k,
+                      const usi_lidar_aim *aim, const usi_lidar_echo *echo, float (*frame)[4]) {
+    // Beside those of links and inertial units; and what only some lidars draw.
+    static const uint64_t lidar_stream = UINT64_C(3) << 32, more_stream = UINT64_C(4) << 32;
     const us_lidar_def *d = l->def;
     const uint64_t seed = m->seed + USI_GOLDEN * m->sensor[l->sensor].seed,
-                   key = usi_random_key(seed, lidar_stream + (uint64_t)l->sensor);
+                   key[2] = {usi_random_key(seed, lidar_stream + (uint64_t)l->sensor),
+                             usi_random_key(seed, more_stream + (uint64_t)l->sensor)};
     for (int32_t i = 0; i < d->n_beam; i += 4) {
-        const uint64_t first = DRAWS * ((uint64_t)group * (uint64_t)d->n_beam + (uint64_t)i);
-        const normals n = normals_of(d, key, first);
+        const uint64_t shot = (uint64_t)group * (uint64_t)d->n_beam + (uint64_t)i, first = DRAWS * shot;
+        const normals n = normals_of(d, key[0], first);
         for (int lane = 0; lane < 4 && i + lane < d->n_beam; lane++) {
             const usi_lidar_beam *b = &l->beam[i + lane];
-            const usi_lidar_hit h = hit[i + lane];
-            float *point = out[b->ring];
-            const bool is_near = h.range < d->min_range;
-            if (is_near || !(h.range <= d->max_range) ||
-                !is_seen(d, h, key, first + (uint64_t)(DRAWS * lane) + 4)) {
-                put_none(point, is_near);
-            } else {
-                put_point(d, b, usi_lidar_direction(b, sin_head, cos_head), h, &n, lane, point);
+            const uint64_t more = MORE * (shot + (uint64_t)lane);
+            seen all[US_LIDAR_MAX_RAY + 1], told[2];
+            bool is_near;
+            const int32_t n_seen = see_all(l, &echo[(i + lane) * l->n_ray], key,
+                                           first + (uint64_t)(DRAWS * lane) + 4, more, all, &is_near),
+                          n_told = choose(d, all, n_seen, told);
+            const us_vec3 direction = usi_lidar_direction(l, b, aim);
+            const bool is_spin = d->pattern == US_LIDAR_SPIN;
+            const double sin_up = is_spin ? b->sin_up : direction.z,
+                         cos_up = is_spin ? b->cos_up : sqrt(fmax(0, 1 - direction.z * direction.z)),
+                         across[2] = {n.across[0][lane], n.across[1][lane]};
+            for (int32_t j = 0; j < l->n_return; j++) {
+                float *point = frame[usi_lidar_place(l, k, b->ring, j)];
+                if (j >= n_told) {
+                    put_none(point, is_near);
+                    continue;
+                }
+                double along = n.range[lane];
+                if (j > 0 && d->range_noise > 0) along = normal_of(key[1], more + RANGE_AT);
+                put_point(d, cos_up, sin_up, direction, &told[j], along, across, point);
             }
         }
     }

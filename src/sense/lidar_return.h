@@ -7,17 +7,26 @@
 // Faults of a lidar, in usi_sensor_state.offset.
 enum { USI_LIDAR_IS_DEAD, USI_LIDAR_HAS_SECTOR, USI_LIDAR_SECTOR_FROM, USI_LIDAR_SECTOR_TO };
 
-// The direction of a beam of a group in the sensor's frame at the beam's time, by the sine and cosine of the
-// head's azimuth at the group's time.
-static inline us_vec3 usi_lidar_direction(const usi_lidar_beam *b, double sin_head, double cos_head) {
-    const double c = cos_head * b->cos_turn - sin_head * b->sin_turn,
-                 s = sin_head * b->cos_turn + cos_head * b->sin_turn;
+// Where a group looks that is fired at a time, in a turn that began `into` s earlier.
+usi_lidar_aim usi_lidar_aim_at(const usi_lidar *l, int64_t group, double time, double into);
+
+// The direction of a beam of a group in the sensor's frame at the beam's time.
+static inline us_vec3 usi_lidar_direction(const usi_lidar *l, const usi_lidar_beam *b,
+                                          const usi_lidar_aim *aim) {
+    if (l->def->pattern != US_LIDAR_SPIN) return aim->d;
+    const double c = aim->cosine * b->cos_turn - aim->sine * b->sin_turn,
+                 s = aim->sine * b->cos_turn + aim->cosine * b->sin_turn;
     return us_vec3_make(b->cos_up * c, b->cos_up * s, b->sin_up);
 }
 
-// The points of a group (x, y, z, intensity for each beam's ring) from what its beams met. Each depends on
-// the seeds, the sensor, and the numbers of the group and the beam alone.
-void usi_lidar_points(const us_model *m, const usi_lidar *l, int64_t group, double sin_head, double cos_head,
-                      const usi_lidar_hit *hit, float (*out)[4]);
+// Orders what the lines of a beam met from near to far, and makes one of echoes whose light comes back within
+// a pulse: `echo` has n_ray of them, each of an equal share of the light; those that are left over get an
+// infinite range.
+void usi_lidar_mix(const usi_lidar *l, usi_lidar_echo *echo);
+
+// The points of the k-th group of its turn (x, y, z, intensity) into a frame, from n_ray echoes of each of
+// its beams. Each depends on the seeds, the sensor, and the numbers of the group and the beam alone.
+void usi_lidar_points(const us_model *m, const usi_lidar *l, int64_t group, int64_t k,
+                      const usi_lidar_aim *aim, const usi_lidar_echo *echo, float (*frame)[4]);
 
 #endif

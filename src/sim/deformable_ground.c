@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/pages.h"
+#include "base/sound.h"
 #include "contact/residency.h"
 #include "contact/soil.h"
 #include "sim/sim.h"
@@ -34,26 +35,36 @@ static size_t n_tile(const usi_deformable *patch) {
     return (size_t)patch->n_tile_x * (size_t)n_tile_y(patch);
 }
 
-// The arrays of a patch one behind the other, the first of them in whole pages of any size.
+// Bytes of a tile's numbers of a ground model.
+static size_t extra_bytes(const usi_deformable *patch) {
+    return (size_t)USI_DEFORMABLE_COLUMNS * (size_t)patch->n_extra * sizeof *patch->extra;
+}
+
+// The arrays of a patch one behind the other, the first two in whole pages of any size.
 typedef struct layout {
-    size_t spot, ring, slot, size;
+    size_t extra, spot, ring, slot, size;
 } layout;
 
 static layout layout_of(const usi_deformable *patch) {
     const size_t page = 1 << 16, n = (size_t)patch->max_tile + 1;
-    layout l = {.spot = (n * sizeof *patch->tile + page - 1) / page * page};
+    layout l = {.extra = (n * sizeof *patch->tile + page - 1) / page * page};
+    l.spot = l.extra + (n * extra_bytes(patch) + page - 1) / page * page;
     l.ring = l.spot + n * sizeof *patch->spot;
     l.slot = l.ring + 2 * (size_t)RING * sizeof *patch->ring;
     l.size = l.slot + n_tile(patch) * sizeof *patch->slot;
     return l;
 }
 
-static uint32_t limit_of(const usi_deformable_row *row) {
-    return (uint32_t)fmax(1, row->memory / sizeof(usi_deformable_tile));
+static uint32_t limit_of(const us_model *m, const usi_deformable_row *row) {
+    const us_ground_model *models = m->ground_model;
+    const int32_t n = models && row->model >= 0 ? models[row->model].n_column_state : 0;
+    const size_t more = (size_t)USI_DEFORMABLE_COLUMNS * (size_t)n * sizeof(double);
+    return (uint32_t)fmax(1, row->memory / (double)(sizeof(usi_deformable_tile) + more));
 }
 
 static bool make_patch(usi_deformable *patch, const us_model *m, const usi_deformable_row *row,
                        int32_t max_contact) {
+    const us_ground_model *model = row->model >= 0 ? &m->ground_model[row->model] : NULL;
     *patch = (usi_deformable){.n_x = row->n_x,
                               .n_y = row->n_y,
                               .spacing = row->spacing,
@@ -63,15 +74,19 @@ static bool make_patch(usi_deformable *patch, const us_model *m, const usi_defor
                               .shape = &m->geom[row->geom],
                               .cap = RING,
                               .has_stirred = true,
+                              .n_own = model ? model->n_state : 0,
+                              .n_extra = model ? model->n_column_state : 0,
+                              .is_flowing = !model || model->is_flowing,
                               .n_tile_x = (row->n_x + USI_DEFORMABLE_TILE - 1) / USI_DEFORMABLE_TILE};
     // A print lies in nine tiles, few in more, and a column that is looked at may reach three more, and two
     // of the face that it belongs to.
-    size_t max = (size_t)limit_of(row) + 9 * (size_t)max_contact + 5 * USI_MAX_FLOW;
+    size_t max = (size_t)limit_of(m, row) + 9 * (size_t)max_contact + 5 * USI_MAX_FLOW;
     patch->max_tile = (uint32_t)(max < n_tile(patch) ? max : n_tile(patch));
     layout l = layout_of(patch);
     char *memory = usi_pages_reserve(l.size);
     if (!memory) return false;
     patch->tile = (usi_deformable_tile *)(void *)memory;
+    patch->extra = (double *)(void *)(memory + l.extra);
     patch->spot = (usi_deformable_tile_info *)(void *)(memory + l.spot);
     patch->ring = (uint32_t *)(void *)(memory + l.ring);
     patch->wait = patch->ring + RING;
@@ -112,11 +127,13 @@ bool usi_deformables_grow(us_sim *s, int32_t max_contact) {
         }
         const size_t n = (size_t)old->n_tile + 1;
         memcpy(fresh.tile, old->tile, n * sizeof *old->tile);
+        memcpy(fresh.extra, old->extra, n * extra_bytes(old));
         memcpy(fresh.spot, old->spot, n * sizeof *old->spot);
         memcpy(fresh.ring, old->ring, 2 * (size_t)RING * sizeof *old->ring);
         memcpy(fresh.slot, old->slot, n_tile(old) * sizeof *old->slot);
         usi_deformable grown = *old;
         grown.tile = fresh.tile;
+        grown.extra = fresh.extra;
         grown.spot = fresh.spot;
         grown.ring = fresh.ring;
         grown.wait = fresh.wait;
@@ -144,6 +161,10 @@ static void clear_patch(usi_deformable *patch) {
     for (uint32_t i = 1; i <= patch->n_tile; i++)
         patch->slot[patch->spot[i].place] = 0;
     if (patch->n_tile > 0) usi_pages_drop(patch->tile, ((size_t)patch->n_tile + 1) * sizeof *patch->tile);
+    if (patch->n_tile > 0 && patch->n_extra > 0)
+        usi_pages_drop(patch->extra, ((size_t)patch->n_tile + 1) * extra_bytes(patch));
+    memset(patch->own, 0, sizeof patch->own);
+    patch->extra_digest = 0;
     patch->n_tile = patch->head = patch->n = patch->n_wait = patch->turn = 0;
     patch->digest = patch->pressed_digest = patch->flag_digest = 0;
     patch->lowest = patch->highest = 0;
@@ -159,7 +180,7 @@ void usi_deformables_clear(us_sim *s) {
 us_status usi_deformables_check(us_sim *s) {
     for (int32_t i = 0; s->patch && i < s->model->n_deformable; i++) {
         const usi_deformable_row *row = &s->model->patch[i];
-        if (s->patch[i].n_tile <= limit_of(row)) continue;
+        if (s->patch[i].n_tile <= limit_of(s->model, row)) continue;
         return us_error_set(&s->error, US_ERR_LIMIT, NULL,
                             "write a larger bed-memory=\"...\" at the height field, or a larger bed: columns "
                             "twice as far apart take a quarter",
@@ -180,10 +201,11 @@ typedef struct patch_header {
     uint32_t n_tile;
 } patch_header;
 
-// Columns of the ring and those that wait, 4 bytes each; tiles in the order in which they were touched, each
-// with its place.
-static size_t length_of(const patch_header *h) {
-    return sizeof *h + 4 * ((size_t)h->n + h->n_wait) + h->n_tile * (4 + sizeof(usi_deformable_tile));
+// The ground model's own numbers; columns of the ring and those that wait, 4 bytes each; tiles in the order
+// in which they were touched, each with its place and its numbers.
+static size_t length_of(const usi_deformable *patch, const patch_header *h) {
+    return sizeof *h + (size_t)patch->n_own * sizeof *patch->own + 4 * ((size_t)h->n + h->n_wait) +
+           h->n_tile * (4 + sizeof(usi_deformable_tile) + extra_bytes(patch));
 }
 
 static char *put(char *to, const void *from, size_t n) {
@@ -195,16 +217,18 @@ static size_t save_patch(const usi_deformable *patch, char *to) {
     patch_header h = {
         patch->n_lost,  patch->digest, patch->pressed_digest, patch->flag_digest, patch->lowest,
         patch->highest, patch->n,      patch->n_wait,         patch->turn,        patch->n_tile};
-    if (!to) return length_of(&h);
+    if (!to) return length_of(patch, &h);
     to = put(to, &h, sizeof h);
+    to = put(to, patch->own, (size_t)patch->n_own * sizeof *patch->own);
     for (uint32_t i = 0; i < patch->n; i++)
         to = put(to, &patch->ring[(patch->head + i) & (patch->cap - 1)], 4);
     to = put(to, patch->wait, 4 * (size_t)patch->n_wait);
     for (uint32_t i = 1; i <= patch->n_tile; i++) {
         to = put(to, &patch->spot[i].place, 4);
         to = put(to, &patch->tile[i], sizeof *patch->tile);
+        to = put(to, usi_deformable_extra(patch, i << USI_DEFORMABLE_TILE_BITS), extra_bytes(patch));
     }
-    return length_of(&h);
+    return length_of(patch, &h);
 }
 
 size_t usi_deformables_save(const us_sim *s, char *to) {
@@ -214,25 +238,42 @@ size_t usi_deformables_save(const us_sim *s, char *to) {
     return length;
 }
 
+// Whether numbers of a ground model are finite, and it can go on with them.
+static bool are_numbers_sound(const us_ground_model *model, const char *from, int32_t n, bool is_column) {
+    double numbers[USI_DEFORMABLE_OWN];
+    memcpy(numbers, from, (size_t)n * sizeof *numbers);
+    return usi_are_numbers(numbers, (size_t)n) &&
+           (n == 0 || !model || !model->check || model->check(numbers, is_column, model->user));
+}
+
 // Whether what follows is a patch's, and how long it is.
-static bool check_patch(const usi_deformable *patch, const char *from, size_t left, size_t *out_length) {
+static bool check_patch(const usi_deformable *patch, const us_ground_model *model, const char *from,
+                        size_t left, size_t *out_length) {
     patch_header h;
     if (left < sizeof h) return false;
     memcpy(&h, from, sizeof h);
-    if (h.n > patch->cap || h.n_wait > patch->cap || h.n_tile > patch->max_tile || left < length_of(&h))
+    if (h.n > patch->cap || h.n_wait > patch->cap || h.n_tile > patch->max_tile ||
+        left < length_of(patch, &h))
         return false;
     from += sizeof h;
+    if (model && !are_numbers_sound(model, from, patch->n_own, false)) return false;
+    from += (size_t)patch->n_own * sizeof *patch->own;
     for (uint32_t i = 0; i < h.n + h.n_wait; i++, from += 4) {
         uint32_t column;
         memcpy(&column, from, 4);
         if (column < USI_DEFORMABLE_COLUMNS || column >> USI_DEFORMABLE_TILE_BITS > h.n_tile) return false;
     }
-    for (uint32_t i = 0; i < h.n_tile; i++, from += 4 + sizeof *patch->tile) {
+    for (uint32_t i = 0; i < h.n_tile; i++) {
         uint32_t place;
         memcpy(&place, from, 4);
         if (place >= n_tile(patch)) return false;
+        from += 4 + sizeof *patch->tile;
+        const size_t column = (size_t)patch->n_extra * sizeof *patch->extra;
+        for (int32_t k = 0; column > 0 && k < USI_DEFORMABLE_COLUMNS; k++, from += column) {
+            if (!are_numbers_sound(model, from, patch->n_extra, true)) return false;
+        }
     }
-    *out_length = length_of(&h);
+    *out_length = length_of(patch, &h);
     return true;
 }
 
@@ -245,6 +286,7 @@ static void load_patch(usi_deformable *patch, const char *from) {
     patch_header h;
     clear_patch(patch);
     from = take(&h, from, sizeof h);
+    from = take(patch->own, from, (size_t)patch->n_own * sizeof *patch->own);
     patch->n_lost = h.n_lost;
     patch->digest = h.digest;
     patch->pressed_digest = h.pressed_digest;
@@ -261,6 +303,7 @@ static void load_patch(usi_deformable *patch, const char *from) {
         from = take(&place, from, 4);
         uint32_t slot = usi_deformable_open_tile(patch, place);
         from = take(&patch->tile[slot], from, sizeof *patch->tile);
+        from = take(usi_deformable_extra(patch, slot << USI_DEFORMABLE_TILE_BITS), from, extra_bytes(patch));
         usi_deformable_tile_info *spot = &patch->spot[slot];
         bool is_changed = false;
         for (int32_t k = 0; k < USI_DEFORMABLE_COLUMNS; k++) {
@@ -269,20 +312,27 @@ static void load_patch(usi_deformable *patch, const char *from) {
         }
         if (is_changed) spot->version = ++patch->version ? patch->version : (patch->version = 1);
     }
+    patch->extra_digest = patch->n_extra > 0 ? usi_deformable_extra_digest(patch) : 0;
+}
+
+static const us_ground_model *model_of(const us_sim *s, int32_t i) {
+    const int32_t model = s->model->patch[i].model;
+    return model >= 0 ? &s->model->ground_model[model] : NULL;
 }
 
 bool usi_deformables_restore(us_sim *s, const char *from, size_t length) {
     size_t at = 0;
     for (int32_t i = 0; s->patch && i < s->model->n_deformable; i++) {
         size_t one = 0;
-        if (!check_patch(&s->patch[i], from + at, length - at, &one)) return false;
+        if (!check_patch(&s->patch[i], model_of(s, i), from + at, length - at, &one)) return false;
         at += one;
     }
     if (at != length) return false;
     at = 0;
     for (int32_t i = 0; s->patch && i < s->model->n_deformable; i++) {
         size_t one = 0;
-        if (check_patch(&s->patch[i], from + at, length - at, &one)) load_patch(&s->patch[i], from + at);
+        if (check_patch(&s->patch[i], model_of(s, i), from + at, length - at, &one))
+            load_patch(&s->patch[i], from + at);
         at += one;
     }
     return true;
@@ -303,6 +353,10 @@ uint64_t usi_deformables_hash(const us_sim *s, uint64_t seed) {
                                     (uint64_t)patch->highest,
                                     patch->n_tile};
         h = us_hash_bytes(h, numbers, sizeof numbers);
+        if (s->model->patch[i].model >= 0) {
+            h = us_hash_bytes(h, patch->own, (size_t)patch->n_own * sizeof *patch->own);
+            h = us_hash_bytes(h, &patch->extra_digest, sizeof patch->extra_digest);
+        }
         h = us_hash_bytes(h, patch->wait, 4 * (size_t)patch->n_wait);
         uint32_t first = patch->cap - patch->head < patch->n ? patch->cap - patch->head : patch->n;
         h = us_hash_bytes(h, patch->ring + patch->head, 4 * (size_t)first);
@@ -311,15 +365,24 @@ uint64_t usi_deformables_hash(const us_sim *s, uint64_t seed) {
     return h;
 }
 
-static us_status move_patch(usi_deformable *to, const usi_deformable *from, const us_allocator *allocator) {
+static us_status move_patch(usi_deformable *to, const us_ground_model *model, const usi_deformable *from,
+                            const us_allocator *allocator) {
     size_t length = save_patch(from, NULL), same;
     char *bytes = usi_alloc(allocator, length, USI_ALIGN);
     if (!bytes) return US_ERR_MEMORY;
     save_patch(from, bytes);
-    bool fits = check_patch(to, bytes, length, &same);
+    bool fits = check_patch(to, model, bytes, length, &same);
     if (fits) load_patch(to, bytes);
     usi_release(allocator, bytes, length, USI_ALIGN);
     return fits ? US_OK : US_ERR_LIMIT;
+}
+
+// What a ground model keeps means nothing to another one.
+static bool is_same_ground_model(const us_model *m, int32_t a, const us_model *o, int32_t b) {
+    if (a < 0 || b < 0) return a < 0 && b < 0;
+    const us_ground_model *x = &m->ground_model[a], *y = &o->ground_model[b];
+    return strcmp(x->name, y->name) == 0 && x->n_state == y->n_state &&
+           x->n_column_state == y->n_column_state;
 }
 
 // The patches change places: the old world gets the untouched ones, and is given up. One with another bound
@@ -336,8 +399,10 @@ us_status usi_deformables_carry(us_sim *from, us_sim *to,
             if (a->n_x != b->n_x || a->n_y != b->n_y || a->spacing != b->spacing || a->depth != b->depth)
                 continue;
             if (!is_same(to->model, a->geom, from->model, b->geom)) continue;
+            if (!is_same_ground_model(to->model, a->model, from->model, b->model)) continue;
             bool is_as_large = old->max_tile == fresh->max_tile;
-            us_status status = i < n && !is_as_large ? move_patch(fresh, old, &to->allocator) : US_OK;
+            us_status status =
+                i < n && !is_as_large ? move_patch(fresh, model_of(to, i % n), old, &to->allocator) : US_OK;
             if (status == US_ERR_LIMIT)
                 us_error_set(err, status, NULL, "leave bed-memory as large as it was",
                              "the ruts of a bed do not fit into its new bed-memory");
@@ -377,7 +442,7 @@ us_deformable_info us_sim_get_deformable(const us_sim *s, int32_t i) {
                                 .n_tile_x = patch->n_tile_x,
                                 .n_tile_y = n_tile_y(patch),
                                 .n_touched = (int32_t)patch->n_tile,
-                                .bytes = patch->n_tile * sizeof *patch->tile,
+                                .bytes = patch->n_tile * (sizeof *patch->tile + extra_bytes(patch)),
                                 .memory = (size_t)s->model->patch[i].memory,
                                 .digest = patch->digest,
                                 .n_active = patch->n + patch->n_lost,

@@ -355,13 +355,13 @@ void usi_deformables_step(us_sim *s) {
     for (int32_t i = 0; i < c->collide.n_soil_contact; i++) {
         const usi_soil_contact *k = &c->collide.soil_contact[i];
         const usi_geom *g = &m->geom[k->ground];
-        if (g->patch >= 0 && !k->is_wheel)
+        if (g->patch >= 0 && !k->is_wheel && !k->is_node)
             cover_foot(&s->patch[g->patch], k, &c->collide.point[k->point], g->X_NG, true);
     }
     for (int32_t i = 0; i < c->collide.n_soil_contact; i++) {
         const usi_soil_contact *k = &c->collide.soil_contact[i];
         const usi_geom *g = &m->geom[k->ground];
-        if (g->patch < 0) continue;
+        if (g->patch < 0 || k->is_node) continue;
         double compaction = usi_soil_contact_soil(c, &s->now.contact, k)->compaction;
         if (k->is_wheel)
             print_wheel(s, k, compaction);
@@ -371,15 +371,17 @@ void usi_deformables_step(us_sim *s) {
     for (int32_t i = 0; i < c->collide.n_soil_contact; i++) {
         usi_soil_contact *k = &c->collide.soil_contact[i];
         const usi_geom *g = &m->geom[k->ground];
-        if (g->patch >= 0 && !k->is_wheel)
+        if (g->patch >= 0 && !k->is_wheel && !k->is_node)
             k->mean_change = mean_under(&s->patch[g->patch], k, &c->collide.point[k->point], g->X_NG);
     }
+    if (m->n_ground_model > 0) usi_settle_grounds(s);
     for (int32_t i = 0; i < m->n_deformable; i++)
         let_flow(s, i);
+    if (m->n_ground_model > 0) usi_uncover_grounds(s);
     for (int32_t i = 0; i < c->collide.n_soil_contact; i++) {
         const usi_soil_contact *k = &c->collide.soil_contact[i];
         const usi_geom *g = &m->geom[k->ground];
-        if (g->patch < 0) continue;
+        if (g->patch < 0 || k->is_node) continue;
         const usi_point_now *p = &c->collide.point[k->point];
         if (k->is_wheel) {
             uncover_wheel(&s->patch[g->patch], k, g->X_NG);

@@ -1,6 +1,7 @@
 // Faults of motors and joints, and batteries: state that is set between steps.
 #include <math.h>
 
+#include "model/robots.h"
 #include "sim/sim.h"
 
 static bool is_index(int32_t i, int32_t n) { return i >= 0 && i < n; }
@@ -49,7 +50,7 @@ us_status us_sim_set_battery(us_sim *s, us_battery battery, double energy) {
     s->now.battery_energy[battery.i] = energy;
     for (int32_t i = 0; i < s->model->n_sensor; i++) {
         const usi_sensor *k = &s->model->sensor[i];
-        if (k->kind == USI_SENSOR_BATTERY && k->battery == battery.i) usi_sim_sense_one(s, i);
+        if (usi_sensor_is(k, "battery") && k->battery == battery.i) usi_sim_sense_one(s, i);
     }
     usi_report_input(s, &(usi_input){USI_INPUT_BATTERY, battery.i, 0, 1, &energy});
     return US_OK;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "sim/sim.h"
+#include "sim/sim__sensors.h"
 
 static const char *const NAMES[USI_INPUT_COUNT] = {
 #define INPUT_NAME(kind, name) [kind] = (name),
@@ -113,6 +113,10 @@ us_status usi_sim_apply_input(us_sim *s, const usi_input *in) {
         return us_sim_set_region(s, in->index, (us_material){in->other});
     case USI_INPUT_HOLD:
         return usi_sim_set_hold(s, in->index, in->other);
+    case USI_INPUT_SENSOR:
+    case USI_INPUT_SENSOR_FAULT:
+    case USI_INPUT_SENSOR_ERROR:
+        return usi_sim_apply_sensor_input(s, in);
     default:
         return US_ERR_ARG;
     }

@@ -231,57 +231,156 @@ us_query_filter us_query_filter_default(void) {
 }
 
 static us_sim_hit no_hit(void) {
-    return (us_sim_hit){{-1}, -1, -1, INFINITY, {NAN, NAN, NAN}, {NAN, NAN, NAN}};
+    const us_vec3 nowhere = {NAN, NAN, NAN};
+    return (us_sim_hit){.body = {-1},
+                        .shape = -1,
+                        .geom = -1,
+                        .distance = INFINITY,
+                        .point = nowhere,
+                        .normal = nowhere,
+                        .material = {-1},
+                        .u = NAN,
+                        .v = NAN};
 }
 
 static bool is_finite(us_vec3 a) { return isfinite(a.x) && isfinite(a.y) && isfinite(a.z); }
 
-us_status us_sim_cast_rays(const us_sim *s, int32_t n, const us_vec3 *origins, const us_vec3 *directions,
-                           double max_distance, const us_query_filter *filter, us_sim_hit *out_hits) {
-    if (!s || n < 0 || (n > 0 && (!origins || !directions || !out_hits))) return US_ERR_ARG;
-    bool is_good = max_distance >= 0;
-    for (int32_t i = 0; i < n; i++) {
-        out_hits[i] = no_hit();
-        double length = us_vec3_norm(directions[i]);
-        is_good = is_good && is_finite(origins[i]) && isfinite(length) && length > 0;
+// Rays that are asked about together, and the shape that they are asked of.
+enum { SOME = 64 };
+typedef struct inquiry {
+    const us_sim *s;
+    int32_t geom;
+    us_pose X_WG;
+    us_aabb box;
+    bool is_field, is_paged;
+    int32_t n;
+    us_vec3 o[SOME], d[SOME];  // d is unit
+    double range[SOME];        // as far as a hit counts; -1: not at all
+    us_ray_hit hit[SOME];
+} inquiry;
+
+// Which part of a ray can meet the shape. Fields are solid downwards without end, and soil may lie above
+// them: their own rays know.
+static segment part_of(const inquiry *q, int32_t i) {
+    const us_model *m = q->s->model;
+    segment part = {0, q->range[i]};
+    if (!q->is_field) return clip_box(part, q->o[i], q->d[i], &q->box);
+    if (!q->is_paged) return part;
+    const us_aabb high = {{q->box.min.x, q->box.min.y, -INFINITY}, {q->box.max.x, q->box.max.y, INFINITY}};
+    part = clip_box(part, q->o[i], q->d[i], &high);
+    if (q->d[i].z == 0) return part;
+    const int32_t patch = m->geom[q->geom].patch;
+    const double depth = patch >= 0 ? m->patch[patch].depth : 0;
+    return clip_slab(part, q->o[i].z, q->d[i].z, q->box.min.z - depth - STRETCH, q->box.max.z + depth);
+}
+
+static us_status ask(inquiry *q) {
+    if (q->is_field && !q->is_paged && !usi_shape_patch(q->s, q->geom)) {
+        us_geom_rays(&q->s->model->geom[q->geom].geom, q->X_WG, q->n, q->o, q->d, q->range, q->hit);
+        return US_OK;
     }
-    if (!is_good) return US_ERR_VALUE;
+    for (int32_t i = 0; i < q->n; i++) {
+        const segment part = part_of(q, i);
+        us_status status = US_OK;
+        q->hit[i] = (us_ray_hit){INFINITY, {0, 0, 0}};
+        if (is_empty(part)) continue;
+        if (q->is_paged)
+            status = cast_paged(q->s, q->geom, q->X_WG, q->o[i], q->d[i], part, &q->hit[i]);
+        else
+            q->hit[i] = usi_shape_ray(q->s, q->geom, q->X_WG, q->o[i], q->d[i], q->range[i]);
+        if (status) return status;
+    }
+    return US_OK;
+}
+
+static us_sim_hit hit_of(const inquiry *q, int32_t i) {
+    const us_sim *s = q->s;
+    const usi_geom *g = &s->model->geom[q->geom];
+    us_sim_hit h = {.body = {g->body},
+                    .shape = g->shape,
+                    .geom = q->geom,
+                    .distance = q->hit[i].range,
+                    .point = point_at(q->o[i], q->d[i], q->hit[i].range),
+                    .normal = q->hit[i].normal,
+                    .material = {g->material},
+                    .u = NAN,
+                    .v = NAN};
+    if (!q->is_field) return h;
+    const us_height_field *f = g->geom.field;
+    const us_vec3 p = us_pose_point(us_pose_inverse(q->X_WG), h.point);
+    h.material.i = usi_ground_material_at(s->model, &s->now.contact, q->geom, p.x, p.y);
+    h.u = fmin(1, fmax(0, p.x / ((f->n_x - 1) * f->dx) + 0.5));
+    h.v = fmin(1, fmax(0, p.y / ((f->n_y - 1) * f->dy) + 0.5));
+    return h;
+}
+
+// Of every shape in turn some rays at a time. Hits go to out_hits, or whether there is one to out_is_hit.
+static us_status cast_all(const us_sim *s, int32_t n, const us_vec3 *origins, const us_vec3 *directions,
+                          double max_distance, const us_query_filter *filter, us_sim_hit *out_hits,
+                          bool *out_is_hit) {
     const us_model *m = s->model;
     usi_shapes_start(s);
     for (int32_t k = 0; k < m->n_geom; k++) {
         const usi_geom *g = &m->geom[k];
         if (!usi_shape_is_seen(m, k, filter)) continue;
-        us_pose X_WG = usi_shape_pose(s, k);
-        us_aabb box = us_geom_box(&g->geom, X_WG);
-        const bool is_field = g->geom.kind == US_GEOM_HEIGHT_FIELD;
-        const bool is_paged = is_field && g->geom.field->pager;
-        for (int32_t i = 0; i < n; i++) {
-            const us_vec3 o = origins[i], d = us_vec3_scale(1 / us_vec3_norm(directions[i]), directions[i]);
-            us_sim_hit *best = &out_hits[i];
-            const double range = fmin(max_distance, best->distance);
-            // Fields are solid downwards without end, and soil may lie above them: their own rays know.
-            segment part = is_field ? (segment){0, range} : clip_box((segment){0, range}, o, d, &box);
-            if (is_paged) {
-                us_aabb high = {{box.min.x, box.min.y, -INFINITY}, {box.max.x, box.max.y, INFINITY}};
-                part = clip_box(part, o, d, &high);
-                if (d.z != 0) {
-                    double depth = g->patch >= 0 ? m->patch[g->patch].depth : 0;
-                    part = clip_slab(part, o.z, d.z, box.min.z - depth - STRETCH, box.max.z + depth);
-                }
+        inquiry q;
+        q.s = s;
+        q.geom = k;
+        q.X_WG = usi_shape_pose(s, k);
+        q.box = us_geom_box(&g->geom, q.X_WG);
+        q.is_field = g->geom.kind == US_GEOM_HEIGHT_FIELD;
+        q.is_paged = q.is_field && g->geom.field->pager;
+        for (int32_t first = 0; first < n;) {
+            int32_t of[SOME];
+            for (q.n = 0; q.n < SOME && first < n; first++) {
+                if (out_is_hit && out_is_hit[first]) continue;
+                of[q.n] = first;
+                q.hit[q.n].range = INFINITY;
+                q.o[q.n] = origins[first];
+                q.d[q.n] = us_vec3_scale(1 / us_vec3_norm(directions[first]), directions[first]);
+                q.range[q.n++] = out_hits ? fmin(max_distance, out_hits[first].distance) : max_distance;
             }
-            if (is_empty(part)) continue;
-            us_ray_hit hit = {INFINITY, {0, 0, 0}};
-            us_status status = US_OK;
-            if (is_paged)
-                status = cast_paged(s, k, X_WG, o, d, part, &hit);
-            else
-                hit = usi_shape_ray(s, k, X_WG, o, d, range);
+            const int32_t n_asked = q.n;
+            us_status status = ask(&q);
             if (status) return status;
-            if (!(hit.range < best->distance) || hit.range > max_distance) continue;
-            *best = (us_sim_hit){{g->body}, g->shape, k, hit.range, point_at(o, d, hit.range), hit.normal};
+            for (int32_t i = 0; i < n_asked; i++) {
+                const double until = out_hits ? out_hits[of[i]].distance : INFINITY;
+                if (!(q.hit[i].range < until) || q.hit[i].range > max_distance) continue;
+                if (out_hits)
+                    out_hits[of[i]] = hit_of(&q, i);
+                else
+                    out_is_hit[of[i]] = true;
+            }
         }
     }
     return US_OK;
+}
+
+static bool are_rays(int32_t n, const us_vec3 *origins, const us_vec3 *directions, double max_distance) {
+    bool is_good = max_distance >= 0;
+    for (int32_t i = 0; i < n; i++) {
+        const double length = us_vec3_norm(directions[i]);
+        is_good = is_good && is_finite(origins[i]) && isfinite(length) && length > 0;
+    }
+    return is_good;
+}
+
+us_status us_sim_cast_rays(const us_sim *s, int32_t n, const us_vec3 *origins, const us_vec3 *directions,
+                           double max_distance, const us_query_filter *filter, us_sim_hit *out_hits) {
+    if (!s || n < 0 || (n > 0 && (!origins || !directions || !out_hits))) return US_ERR_ARG;
+    for (int32_t i = 0; i < n; i++)
+        out_hits[i] = no_hit();
+    if (!are_rays(n, origins, directions, max_distance)) return US_ERR_VALUE;
+    return cast_all(s, n, origins, directions, max_distance, filter, out_hits, NULL);
+}
+
+us_status us_sim_any_hit(const us_sim *s, int32_t n, const us_vec3 *origins, const us_vec3 *directions,
+                         double max_distance, const us_query_filter *filter, bool *out_is_hit) {
+    if (!s || n < 0 || (n > 0 && (!origins || !directions || !out_is_hit))) return US_ERR_ARG;
+    for (int32_t i = 0; i < n; i++)
+        out_is_hit[i] = false;
+    if (!are_rays(n, origins, directions, max_distance)) return US_ERR_VALUE;
+    return cast_all(s, n, origins, directions, max_distance, filter, NULL, out_is_hit);
 }
 
 us_status us_sim_cast_ray(const us_sim *s, us_vec3 origin, us_vec3 direction, double max_distance,

@@ -24,6 +24,7 @@ static bool has_arc(const usi_soil_contact *k) {
 int32_t us_sim_n_soil_node(const us_sim *s, int32_t contact) {
     const usi_soil_contact *k = contact_at(s, contact);
     if (!k) return 0;
+    if (k->is_node) return 1;
     if (k->is_wheel) return has_arc(k) ? ARC_NODES : 1;
     const int32_t n = usi_foot_columns(s, k, NULL, 0);
     return n < 1 ? 1 : n > FOOT_NODES ? FOOT_NODES : n;
@@ -114,6 +115,8 @@ us_soil_node us_sim_get_soil_node(const us_sim *s, int32_t contact, int32_t node
     bad.place = bad.force = us_vec3_make(NAN, NAN, NAN);
     if (!k || node < 0 || node >= us_sim_n_soil_node(s, contact)) return bad;
     const us_vec3 force = us_vec3_scale(-1 / s->model->step, s->now.contact.anchor[k->point].g);
+    if (k->is_node)
+        return (us_soil_node){usi_v4_vec3(s->contacts->collide.point[k->point].p_B), force, k->area};
     if (k->is_wheel && has_arc(k)) return arc_node(s, k, node);
     if (k->is_wheel) return (us_soil_node){usi_v4_vec3(s->contacts->collide.point[k->point].p), force, 0};
     return foot_node(s, k, force, node);

@@ -4,31 +4,21 @@
 #include "model/robots.h"
 #include "sim/sim.h"
 
-static usi_sense_input input_of(const us_sim *s) {
-    return (usi_sense_input){
-        .q = s->now.q, .v = s->now.v, .battery_energy = s->now.battery_energy, .tick = s->now.tick[0]};
-}
-
 usi_encoder_reading usi_sim_read_encoder(const us_sim *s, int32_t encoder) {
     return usi_encoder_read(&s->model->encoder[encoder], &s->now.encoder[encoder], s->now.q, s->now.v,
                             s->model->step, s->now.tick[0]);
 }
 
 void usi_sim_sense(us_sim *s) {
-    const usi_sense_input in = input_of(s);
-    usi_sense(s->model, &in, s->now.sensor, s->now.reading);
-}
-
-void usi_sim_sense_one(us_sim *s, int32_t sensor) {
-    const usi_sense_input in = input_of(s);
-    usi_sense_one(s->model, &in, sensor, s->now.sensor, s->now.reading);
+    for (int32_t i = 0; i < s->model->n_sensor; i++)
+        usi_sim_sense_one(s, i);
 }
 
 void usi_sim_sense_tree(us_sim *s, int32_t tree) {
     const us_model *m = s->model;
     for (int32_t i = 0; i < m->n_sensor; i++) {
         const usi_sensor *k = &m->sensor[i];
-        if (k->kind == USI_SENSOR_BATTERY) continue;
+        if (k->body < 0) continue;
         int32_t node = m->body[k->body].node;
         if (node >= 0 && m->node[node].tree == tree) usi_sim_sense_one(s, i);
     }
@@ -46,8 +36,9 @@ static const usi_robot_model *find_robot(const us_model *m, const char *name) {
 // Mostly the same number within the robot.
 static int32_t find_sensor(const us_model *m, const usi_robot_model *r, int32_t number, const usi_sensor *k) {
     const usi_sensor *same = number < r->n_sensor ? &m->sensor[r->first_sensor + number] : NULL;
-    if (same && same->kind == k->kind && strcmp(same->name, k->name) == 0) return r->first_sensor + number;
-    return usi_robot_find_sensor(m, r, (usi_sensor_kind)k->kind, k->name);
+    if (same && usi_sensor_is(same, k->kind->name) && strcmp(same->name, k->name) == 0)
+        return r->first_sensor + number;
+    return usi_robot_find_sensor(m, r, k->kind->name, k->name);
 }
 
 static int32_t find_encoder(const us_model *m, const usi_robot_model *r, int32_t number, const char *name) {
@@ -74,6 +65,43 @@ static void carry_encoders(const us_sim *from, us_sim *to, const usi_robot_model
     }
 }
 
+// Whether the numbers of a kind mean the same: an edit may have brought another version of a plug-in.
+static bool is_same_kind(const us_sensor_kind *a, const us_sensor_kind *b) {
+    if (a == b) return true;
+    bool is_same =
+        a->n_state == b->n_state && a->n_parameter == b->n_parameter && a->n_reading == b->n_reading;
+    for (int32_t i = 0; i < a->n_parameter && is_same; i++)
+        is_same = strcmp(a->parameters[i].name, b->parameters[i].name) == 0;
+    return is_same;
+}
+
+// What was changed while it ran stays changed; what the new model has otherwise than the old one is new.
+static void carry_sensor(const us_sim *from, int32_t old, us_sim *to, int32_t sensor) {
+    const usi_sensor *a = &from->model->sensor[old], *b = &to->model->sensor[sensor];
+    const us_sensor_kind *kind = b->kind;
+    if (!is_same_kind(a->kind, kind)) return;
+    usi_sensor_state *t = &to->now.sensor[sensor];
+    *t = from->now.sensor[old];
+    if (a->rate != b->rate) t->rate = b->rate;
+    if (a->latency != b->latency) t->latency = b->latency;
+    if (kind->is_frame) {
+        usi_lidar_carry(from, a->lidar, to, b->lidar);
+        return;
+    }
+    for (int i = 0; i < USI_SENSOR_PARTS; i++) {
+        const usi_sensor_part part = (usi_sensor_part)i;
+        const int32_t n = usi_sensor_part_count(kind, part);
+        const double *x = from->now.sensor_part + usi_sensor_part_at(a, part);
+        double *y = to->now.sensor_part + usi_sensor_part_at(b, part);
+        for (int32_t k = 0; k < n; k++) {
+            if (part != USI_SENSOR_PARAMETER || a->parameter[k] == b->parameter[k]) y[k] = x[k];
+        }
+    }
+    memcpy(to->now.reading + b->reading, usi_sim_reading(from, old),
+           (size_t)kind->n_reading * sizeof(double));
+    usi_sensor_carry_queue(from, old, to, sensor);
+}
+
 void usi_sim_carry_sensors(const us_sim *from, us_sim *to) {
     const us_model *m = to->model, *o = from->model;
     usi_sim_sense(to);
@@ -83,13 +111,7 @@ void usi_sim_carry_sensors(const us_sim *from, us_sim *to) {
         carry_encoders(from, to, r, was);
         for (int32_t k = 0; k < r->n_sensor; k++) {
             int32_t sensor = r->first_sensor + k, old = find_sensor(o, was, k, &m->sensor[sensor]);
-            if (old < 0) continue;
-            size_t n = (size_t)m->sensor[sensor].n_reading;
-            to->now.sensor[sensor] = from->now.sensor[old];
-            if (m->sensor[sensor].kind == USI_SENSOR_LIDAR)
-                usi_lidar_carry(from, o->sensor[old].lidar, to, m->sensor[sensor].lidar);
-            memcpy(to->now.reading + m->sensor[sensor].reading, usi_sim_reading(from, old),
-                   n * sizeof(double));
+            if (old >= 0) carry_sensor(from, old, to, sensor);
         }
     }
 }

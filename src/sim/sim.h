@@ -5,6 +5,7 @@
 #include "actuate/actuate.h"
 #include "contact/contact_world.h"
 #include "dyn/dyn.h"
+#include "sim/sensors.h"
 #include "understudy/query.h"
 #include "understudy/sim.h"
 
@@ -35,6 +36,7 @@ typedef struct usi_applied {
     X(usi_encoder_state, encoder, n_encoder, "", "faults of encoders")                                 \
     X(usi_sensor_state, sensor, n_sensor, "", "what sensors keep, and their faults")                   \
     X(double, reading, n_reading, "", "what sensors say, one after the other")                         \
+    X(double, sensor_part, n_sensor_part, "", "what else there is of them: usi_sensor_part")           \
     X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")          \
     X(double, stuck, n_friction, "rad, m", "where dry friction holds a joint")                         \
     X(int32_t, n_applied, 1, "1", "bodies that a wrench was applied to")                               \
@@ -75,20 +77,23 @@ enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
 
 // Inputs by calls (input.c). X(kind, name): numbers that can be recorded; the last two are a state and a
 // model as a whole, which cannot.
-#define USI_INPUT_LIST(X)                    \
-    X(USI_INPUT_DRIVE, "drive")              \
-    X(USI_INPUT_TORQUE, "torque")            \
-    X(USI_INPUT_WRENCH, "wrench")            \
-    X(USI_INPUT_STRENGTH, "strength")        \
-    X(USI_INPUT_BLOCKAGE, "blockage")        \
-    X(USI_INPUT_BATTERY, "battery")          \
-    X(USI_INPUT_JOINT, "joint")              \
-    X(USI_INPUT_PAIR, "pair")                \
-    X(USI_INPUT_PAIR_MODEL, "model-of-pair") \
-    X(USI_INPUT_SOIL, "soil")                \
-    X(USI_INPUT_REGION, "region")            \
-    X(USI_INPUT_HOLD, "hold")                \
-    X(USI_INPUT_STATE, "state")              \
+#define USI_INPUT_LIST(X)                     \
+    X(USI_INPUT_DRIVE, "drive")               \
+    X(USI_INPUT_TORQUE, "torque")             \
+    X(USI_INPUT_WRENCH, "wrench")             \
+    X(USI_INPUT_STRENGTH, "strength")         \
+    X(USI_INPUT_BLOCKAGE, "blockage")         \
+    X(USI_INPUT_BATTERY, "battery")           \
+    X(USI_INPUT_JOINT, "joint")               \
+    X(USI_INPUT_PAIR, "pair")                 \
+    X(USI_INPUT_PAIR_MODEL, "model-of-pair")  \
+    X(USI_INPUT_SOIL, "soil")                 \
+    X(USI_INPUT_REGION, "region")             \
+    X(USI_INPUT_HOLD, "hold")                 \
+    X(USI_INPUT_SENSOR, "sensor")             \
+    X(USI_INPUT_SENSOR_FAULT, "sensor-fault") \
+    X(USI_INPUT_SENSOR_ERROR, "sensor-error") \
+    X(USI_INPUT_STATE, "state")               \
     X(USI_INPUT_MODEL, "model")
 
 typedef enum usi_input_kind {
@@ -101,9 +106,10 @@ typedef enum usi_input_kind {
 enum { USI_INPUT_NUMBERS = 64 };  // more than any has
 typedef struct usi_input {
     usi_input_kind kind;
-    int32_t index;  // of the drive, body, joint, battery, material or region; hold: of `held`
+    int32_t index;  // of the drive, body, joint, battery, material, region or sensor; hold: of `held`
     int32_t other;  // pair and its model: the other material; region: its material; soil: us_soil_lateral;
-                    // joint: 1 with positions, 2 with velocities, 3 with both; hold: 1, or 0: it goes on
+                    // joint: 1 with positions, 2 with velocities, 3 with both; hold: 1, or 0: it goes on;
+                    // sensor: its parameter, behind those of the kind rate and latency; its error: reading
     int32_t n;
     const double *number;
 } usi_input;
@@ -134,6 +140,8 @@ struct us_sim {
 #define SCRATCH_FIELD(type, name, count, unit, about) type *name;
     USI_SCRATCH_FIELDS(SCRATCH_FIELD)
 #undef SCRATCH_FIELD
+    double *pending;               // samples of sensors that are under way: sensors.h
+    bool has_sensor_failed;        // between steps: the next one tells of it
     struct usi_lidars *lidars;     // lidar.c: frames, state that is changed in place; NULL: there are none
     struct usi_deformable *patch;  // of the model's patches: state, changed in place when a step is good
     bool is_trial;                 // steps leave no print: settle.c
@@ -217,9 +225,14 @@ typedef struct usi_foot_column {
 // deformable_print.c: those under a foot, `cap` at most; returns how many there are.
 int32_t usi_foot_columns(const us_sim *s, const usi_soil_contact *k, usi_foot_column *out, int32_t cap);
 
+// ground_settle.c: ground models of somebody else hear what their columns carried in the step that was taken;
+// and when the ground has flowed, what was covered is no more.
+void usi_settle_grounds(us_sim *s);
+void usi_uncover_grounds(us_sim *s);
+
 // readings.c: what an encoder says.
 usi_encoder_reading usi_sim_read_encoder(const us_sim *s, int32_t encoder);
-// Sensors see a state that was set rather than reached by a step; all, those of a tree, and one.
+// Sensors see a state that was set rather than reached by a step; all, those of a tree, and one (sensors.c).
 void usi_sim_sense(us_sim *s);
 void usi_sim_sense_tree(us_sim *s, int32_t tree);
 void usi_sim_sense_one(us_sim *s, int32_t sensor);
@@ -243,6 +256,10 @@ void usi_lidars_restore(us_sim *s, const char *from);
 uint64_t usi_lidars_hash(const us_sim *s, uint64_t seed);
 // The last whole turn as it lies there, and the number under which it is shown (-1, NULL: none yet).
 const float (*usi_sim_lidar_points(const us_sim *s, int32_t lidar))[4];
+// The sensor's pose at the time of a column and ring of it.
+us_pose usi_sim_lidar_pose(const us_sim *s, int32_t lidar, int64_t column, int32_t ring);
+// The points of a group that has fired, as they lie there; NULL: it was not seen, or is gone.
+const float (*usi_sim_lidar_group(const us_sim *s, int32_t lidar, int64_t group))[4];
 int64_t usi_sim_lidar_turn(const us_sim *s, int32_t lidar, int64_t *out_whole);
 void usi_lidar_carry(const us_sim *from, int32_t old, us_sim *to, int32_t lidar);
 

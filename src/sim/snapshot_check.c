@@ -5,6 +5,7 @@
 // check their own part.
 #include "base/sound.h"
 #include "sim/sim.h"
+#include "spec/sensor_kind.h"
 
 static const double MAX_TIME = 4e9;  // s: nanoseconds and twice as many fit into 64 bits
 
@@ -60,14 +61,38 @@ static bool are_encoders_sound(const us_model *m, const usi_state *t) {
     return true;
 }
 
-static bool are_sensors_sound(const us_model *m, const usi_state *t) {
-    for (int32_t i = 0; i < m->n_sensor; i++) {
-        const usi_sensor_state *k = &t->sensor[i];
-        if (!usi_are_numbers(k->offset, 6) || !usi_are_numbers(k->before, 3) || k->is_stuck < 0 ||
-            k->is_stuck > 1 || !is_tick(m, k->tick) || k->due < 0)
+static bool is_tick_or_none(const us_model *m, int64_t tick) { return tick == -1 || is_tick(m, tick); }
+
+static bool is_sensor_sound(const us_model *m, const usi_sensor *k, const usi_sensor_state *t,
+                            const double *part) {
+    const double faults[] = {t->delay, t->rate, t->latency};
+    const double *value = part + usi_sensor_part_at(k, USI_SENSOR_PARAMETER);
+    if (!usi_are_numbers(t->offset, 4) || !usi_are_numbers(t->before, 3) || t->is_stuck < 0 ||
+        t->is_stuck > 1 || t->is_dead < 0 || t->is_dead > 1 || !are_between(&t->drop, 1, 0, 1) ||
+        !are_between(&t->scale, 1, -1, USI_MAX_NUMBER) || !are_between(faults, 3, 0, USI_MAX_NUMBER) ||
+        t->due < 0 || t->n_sample < 0 || t->n_lost < 0)
+        return false;
+    if (!is_tick_or_none(m, t->tick) || !is_tick_or_none(m, t->tick_before) ||
+        !is_tick_or_none(m, t->sampled) || !is_tick_or_none(m, t->delivered) || !is_tick_or_none(m, t->moved))
+        return false;
+    if (t->n_pending < 0 || t->n_pending > k->max_pending || t->first < 0 ||
+        (t->first > 0 && t->first >= k->max_pending))
+        return false;
+    for (int32_t i = 0; i < k->kind->n_parameter; i++) {
+        const us_sensor_parameter *p = &k->kind->parameters[i];
+        const bool is_as_made = value[i] == k->parameter[i];
+        if (!is_as_made && (p->is_fixed || usi_is_reference(p) || usi_check_parameter(p, value[i], NULL)))
             return false;
     }
-    return usi_are_numbers(t->reading, (size_t)m->n_reading);
+    return !k->kind->check || k->kind->check(value, part + usi_sensor_part_at(k, USI_SENSOR_MEMORY));
+}
+
+static bool are_sensors_sound(const us_model *m, const usi_state *t) {
+    for (int32_t i = 0; i < m->n_sensor; i++) {
+        if (!is_sensor_sound(m, &m->sensor[i], &t->sensor[i], t->sensor_part)) return false;
+    }
+    return usi_are_numbers(t->reading, (size_t)m->n_reading) &&
+           usi_are_numbers(t->sensor_part, (size_t)m->n_sensor_part);
 }
 
 static bool are_wrenches_sound(const us_model *m, const usi_state *t) {

@@ -14,7 +14,7 @@ int32_t usi_state_fields(const us_model *m, int32_t room, size_t n_plugin_byte, 
                  n_body = (size_t)m->n_body;
     const size_t n_friction = (size_t)m->n_friction, n_battery = (size_t)m->n_battery;
     const size_t n_encoder = (size_t)m->n_encoder, n_sensor = (size_t)m->n_sensor,
-                 n_reading = (size_t)m->n_reading;
+                 n_reading = (size_t)m->n_reading, n_sensor_part = (size_t)m->n_sensor_part;
     const size_t max_contact = m->n_geom > 0 ? (size_t)room : 0,
                  n_pair = (size_t)m->n_material * (size_t)m->n_material, n_loose = (size_t)m->n_loose,
                  n_soil = (size_t)m->n_soil, n_region = (size_t)m->n_region, n_hold = (size_t)m->n_hold,
@@ -109,7 +109,9 @@ static us_status start(us_sim *s, us_error *err) {
                             "the start state cannot be moved onto the loops and couplings");
     }
     usi_stiction_set(m, s->now.q, s->now.blockage, s->now.stuck);
-    usi_sim_sense(s);
+    s->has_sensor_failed = false;
+    us_status status = usi_sensors_start(s);
+    if (status) return us_error_set(err, status, NULL, s->error.remedy, "%.300s", s->error.message);
     usi_carry_over(s);
     if (!usi_accelerate_first(s, s->next.a)) {
         usi_diverged(s, "start", "give every moving link mass and inertia, or its joint an armature");
@@ -152,6 +154,7 @@ us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **ou
     if (!status) status = usi_events_create(s, &d, err);
     if (!status) status = usi_deformables_create(s);
     if (!status) status = usi_lidars_create(s);
+    if (!status) status = usi_sensors_create(s);
     if (!status && !(usi_state_make(s, &s->now) && usi_state_make(s, &s->next) && make_scratch(s) &&
                      usi_half_steps_create(s)))
         status = US_ERR_MEMORY;
@@ -187,6 +190,7 @@ void us_sim_destroy(us_sim *s) {
     usi_contacts_destroy(s->contacts);
     usi_deformables_destroy(s);
     usi_lidars_destroy(s);
+    usi_sensors_destroy(s);
     usi_events_destroy(s);
     usi_half_steps_destroy(s);
     usi_pool_destroy(s->pool);
@@ -266,7 +270,8 @@ us_status us_sim_save(const us_sim *s, void *buf, size_t cap, size_t *out_length
     usi_field f[MAX_FIELDS];
     const used_counts used = used_now(s);
     int32_t n = used_fields(s, f, &used);
-    const size_t lidars = length_of(f, n), fields = lidars + usi_lidars_save(s, NULL),
+    const size_t lidars = length_of(f, n), sensors = lidars + usi_lidars_save(s, NULL),
+                 fields = sensors + usi_sensors_save(s, NULL),
                  length = fields + usi_deformables_save(s, NULL);
     if (out_length) *out_length = length;
     if (!buf) return US_OK;
@@ -277,6 +282,7 @@ us_status us_sim_save(const us_sim *s, void *buf, size_t cap, size_t *out_length
         to += f[i].count * f[i].each;
     }
     usi_lidars_save(s, (char *)buf + lidars);
+    usi_sensors_save(s, (char *)buf + sensors);
     usi_deformables_save(s, (char *)buf + fields);
     header h = {
         {0}, s->model->hash, length, us_hash_bytes(0, (const char *)buf + sizeof h, length - sizeof h)};
@@ -317,8 +323,8 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
             return US_ERR_SNAPSHOT;
         at += bytes;
     }
-    const size_t lidars = length_of(f, n), fields = lidars + usi_lidars_save(s, NULL);
-    if (length < fields) return US_ERR_SNAPSHOT;
+    const size_t lidars = length_of(f, n), sensors = lidars + usi_lidars_save(s, NULL);
+    if (length < sensors) return US_ERR_SNAPSHOT;
     const int32_t n_contact = used.n_touch > used.n_anchor ? used.n_touch : used.n_anchor;
     if (n_contact > s->max_contact && s->has_fixed_room) return US_ERR_SNAPSHOT;
     if (n_contact > s->max_contact && usi_make_room(s, n_contact)) return US_ERR_MEMORY;
@@ -333,8 +339,11 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
         if (bytes) memcpy((char *)s->next.block + f[i].offset, from, bytes);
         from += bytes;
     }
-    if (!usi_state_is_sound(s, &s->next) ||
-        !usi_lidars_are_sound(s, (const char *)buf + lidars, fields - lidars) ||
+    if (!usi_state_is_sound(s, &s->next)) return US_ERR_SNAPSHOT;
+    const size_t pending = usi_sensors_length(s->model, s->next.sensor), fields = sensors + pending;
+    if (length - sensors < pending ||
+        !usi_sensors_are_sound(s->model, s->next.sensor, (const char *)buf + sensors) ||
+        !usi_lidars_are_sound(s, (const char *)buf + lidars, sensors - lidars) ||
         !usi_deformables_restore(s, (const char *)buf + fields, length - fields))
         return US_ERR_SNAPSHOT;
     usi_lidars_restore(s, (const char *)buf + lidars);
@@ -343,6 +352,8 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     s->n_event = 0;
     usi_events_clear(s);
     memcpy(s->now.block, s->next.block, s->state_size);
+    s->has_sensor_failed = false;
+    usi_sensors_restore(s, (const char *)buf + sensors);
     if (usi_hold_follow(s)) return US_ERR_MEMORY;
     usi_report_input(s, &(usi_input){.kind = USI_INPUT_STATE});
     return US_OK;
@@ -367,7 +378,7 @@ uint64_t us_sim_hash(const us_sim *s) {
         if (!is_as_modelled(s, &f[i]))
             hash = us_hash_bytes(hash, (const char *)s->now.block + f[i].offset, f[i].count * f[i].each);
     }
-    return usi_deformables_hash(s, usi_lidars_hash(s, hash));
+    return usi_deformables_hash(s, usi_lidars_hash(s, usi_sensors_hash(s, hash)));
 }
 
 // ---------------------------------------------------------------- fields

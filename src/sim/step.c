@@ -98,11 +98,16 @@ static us_status commit(us_sim *s) {
     return US_OK;
 }
 
-static void sense(us_sim *s) {
-    const usi_sense_input in = {s->now.q, s->now.v, s->now.battery_energy, s->now.tick[0], s->model->step};
-    usi_sense(s->model, &in, s->now.sensor, s->now.reading);
-    // From the state before the step, which is next's, to now.
-    if (s->lidars) usi_lidars_step(s);
+// What a kind got wrong undoes the tick: the state before it is next's.
+static us_status sense(us_sim *s) {
+    us_status status = usi_sensors_step(s);
+    if (!status) return US_OK;
+    usi_state failed = s->now;
+    s->now = s->next;
+    s->next = failed;
+    s->back_buffer_is_one_step_old = s->has_last_step = false;
+    s->n_event = 0;
+    return status;
 }
 
 // ---------------------------------------------------------------- time that each takes
@@ -138,6 +143,7 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
     if (!s) return US_ERR_ARG;
     stopwatch watch = {.is_on = s->enable_profile};
     if (watch.is_on) watch.last = seconds_now();
+    if (s->has_sensor_failed) return US_ERR_VALUE;
 
     // Reads: command, now. Writes: next's commands, faults and plug-in states.
     us_status status = usi_take_command(s, command);
@@ -174,14 +180,17 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
     if (!status) status = commit(s);
     lap(&watch, US_STAGE_COMMIT);
 
+    // Reads: now. Writes: its sensors and their readings.
+    if (!status && s->model->n_sensor > 0 && !s->is_trial) status = sense(s);
+    lap(&watch, US_STAGE_SENSE);
+
     // Reads: now, what was in soil. Writes: deformable ground.
     if (!status && s->patch && !s->is_trial) usi_deformables_step(s);
     lap(&watch, US_STAGE_MORPH);
 
-    // Reads: now. Writes: its sensors and their readings, over which drives close their loops in the next
-    // step.
-    if (!status && s->model->n_sensor > 0 && !s->is_trial) sense(s);
-    lap(&watch, US_STAGE_SENSE);
+    // Reads: the state before the step, which is next's, now, the ground. Writes: frames of lidars.
+    if (!status && s->lidars && !s->is_trial) usi_lidars_step(s);
+    lap(&watch, US_STAGE_SCAN);
 
     if (!status && watch.is_on) add_laps(s, &watch);
     if (!status) usi_report_input(s, &(usi_input){.kind = USI_INPUT_STATE});

@@ -1,4 +1,5 @@
 // What touches in a step, and what it does: the calls of the contact solver, with errors that name the tick.
+#include "contact/soil.h"
 #include "sim/half_steps.h"
 
 // How often a step is solved anew for what went through a skin. Each round adds the points that it lacked.
@@ -63,6 +64,13 @@ us_status usi_solve_contacts(us_sim *s, const us_command *c) {
         us_status status = find_contacts(s);
         if (status) return status;
     }
+    const char *ground = usi_silent_ground(s->contacts);
+    if (ground)
+        return us_error_set(&s->error, US_ERR_VALUE, NULL,
+                            "check the numbers in its <pair>, and what its act answers: numbers that are not "
+                            "negative, stiffness and hold greater than 0",
+                            "tick %lld, stage contact: the ground model \"%s\" gave no usable answer",
+                            (long long)s->now.tick[0], ground);
     for (int32_t i = 0; i < s->contacts->islands.n_island; i++) {
         int32_t pair = s->contacts->islands.island[i].refused - 1;
         if (pair < 0) continue;

@@ -198,6 +198,50 @@ void usi_deformable_add(usi_deformable *patch, int32_t x, int32_t y, int32_t uni
     usi_deformable_activate(patch, x, y);
 }
 
+// ---------------------------------------------------------------- ground models of others
+
+static uint64_t extra_digest_of(const usi_deformable *patch, uint32_t at) {
+    const double *numbers = usi_deformable_extra(patch, at);
+    uint64_t digest = 0;
+    for (int32_t k = 0; k < patch->n_extra; k++) {
+        uint64_t bits;
+        memcpy(&bits, &numbers[k], sizeof bits);
+        // Both halves: a digest of one column takes 32 bits at a time.
+        digest += (digest_of(patch, at, (uint32_t)bits) + 3 * digest_of(patch, at, (uint32_t)(bits >> 32))) *
+                  (2 * (uint64_t)k + 1);
+    }
+    return digest;
+}
+
+uint64_t usi_deformable_extra_digest(const usi_deformable *patch) {
+    uint64_t digest = 0;
+    for (uint32_t at = USI_DEFORMABLE_COLUMNS; at < (patch->n_tile + 1) << USI_DEFORMABLE_TILE_BITS; at++)
+        digest += extra_digest_of(patch, at);
+    return digest;
+}
+
+bool usi_deformable_set(usi_deformable *patch, int32_t x, int32_t y, int64_t change, bool may_flow) {
+    if (change < -(int64_t)(patch->depth / USI_DEFORMABLE_UNIT) || change > INT_MAX) return false;
+    uint32_t at = usi_deformable_column_to_write(patch, x, y);
+    if (!is_writable(at)) return false;
+    if (change == usi_deformable_change(patch, at)) return true;
+    set_change(patch, at, (int32_t)change);
+    int64_t deep = -change / (int64_t)(USI_DEFORMABLE_PRESSED_UNIT / USI_DEFORMABLE_UNIT + 0.5);
+    if (deep > usi_deformable_pressed(patch, at))
+        set_pressed(patch, at, deep < UINT16_MAX ? (uint16_t)deep : UINT16_MAX);
+    if (may_flow) usi_deformable_activate(patch, x, y);
+    return true;
+}
+
+bool usi_deformable_set_extra(usi_deformable *patch, int32_t x, int32_t y, const double *numbers) {
+    uint32_t at = usi_deformable_column_to_write(patch, x, y);
+    if (!is_writable(at)) return false;
+    patch->extra_digest -= extra_digest_of(patch, at);
+    memcpy(usi_deformable_extra(patch, at), numbers, (size_t)patch->n_extra * sizeof *numbers);
+    patch->extra_digest += extra_digest_of(patch, at);
+    return true;
+}
+
 // ---------------------------------------------------------------- flow
 
 // Slopes up to this over that of repose are at rest, a twentieth of a degree, and bends up to that over their

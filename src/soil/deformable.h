@@ -26,6 +26,7 @@ enum {
     USI_DEFORMABLE_TILE = 64,
     USI_DEFORMABLE_TILE_BITS = 12,
     USI_DEFORMABLE_COLUMNS = 1 << USI_DEFORMABLE_TILE_BITS,
+    USI_DEFORMABLE_OWN = 64,
     USI_DEFORMABLE_REACH = 64  // columns: a face that cohesion holds is followed so far, up and down
 };
 
@@ -71,6 +72,13 @@ typedef struct usi_deformable {
     uint32_t *slot;                  // of each tile of the grid: its index in `tile`; 0: untouched
     usi_deformable_tile *tile;       // in the order in which they were touched
     usi_deformable_tile_info *spot;  // of each touched tile
+    // What a ground model of somebody else keeps: n_own numbers of the ground, and of each column n_extra,
+    // which lie tile by tile like the tiles.
+    double own[USI_DEFORMABLE_OWN];
+    double *extra;
+    int32_t n_own, n_extra;
+    bool is_flowing;  // the caller's: what that changes flows
+    uint64_t extra_digest;
     // Touched tiles. The caller has memory for max_tile + 1, and sees to it that they do not run out.
     uint32_t n_tile, max_tile;
     uint32_t version;  // the last one that was given to a tile
@@ -127,6 +135,15 @@ double usi_deformable_height(const usi_deformable *patch, int32_t x, int32_t y);
 uint32_t usi_deformable_column_to_write(usi_deformable *patch, int32_t x, int32_t y);
 // Touches tile `place` of the grid, and returns its index. 0 when there is no room.
 uint32_t usi_deformable_open_tile(usi_deformable *patch, uint32_t place);
+// Sets the change of a column, units: without activating it unless may_flow. False: below the bedrock, or
+// there is no room. And the numbers of its ground model, of which a column that may not be written has zeros.
+bool usi_deformable_set(usi_deformable *patch, int32_t x, int32_t y, int64_t change, bool may_flow);
+bool usi_deformable_set_extra(usi_deformable *patch, int32_t x, int32_t y, const double *numbers);
+static inline double *usi_deformable_extra(const usi_deformable *patch, uint32_t at) {
+    return patch->extra + (size_t)at * (size_t)patch->n_extra;
+}
+// The digest of the numbers computed from them all, as usi_deformable_digest.
+uint64_t usi_deformable_extra_digest(const usi_deformable *patch);
 // Marks that a body covers a column, or no longer does.
 static inline void usi_deformable_cover(usi_deformable *patch, int32_t x, int32_t y) {
     uint32_t at = usi_deformable_column(patch, x, y);

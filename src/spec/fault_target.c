@@ -6,6 +6,7 @@
 
 #include "base/text_value.h"
 #include "spec/publication.h"
+#include "spec/sensor_kind.h"
 #include "spec/spec.h"
 #include "spec/xml.h"
 
@@ -32,7 +33,7 @@ static const char *own_name(const us_spec *spec, int32_t group, const us_joint_d
 us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_words *words, int32_t *out_joint,
                          int32_t *out_drive, us_error *err) {
     *out_joint = *out_drive = -1;
-    if (!usi_fault_component_is_named(words->part)) return US_OK;
+    if (!usi_fault_component_is_named(words->part) || words->part == USI_COMPONENT_SENSOR) return US_OK;
     bool is_motor = words->part == USI_COMPONENT_MOTOR;
     usi_guess guess = usi_guess_start(words->name);
     char list[300] = "";
@@ -66,19 +67,49 @@ us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_wor
                         usi_fault_component_title(words->part), words->name);
 }
 
+static bool is_of_part(const us_sensor_def *d, bool is_imu) {
+    return is_imu ? usi_sensor_kind_of(d) == us_sensor_kind_view(0) : usi_is_lidar_def(d);
+}
+
 // The unit "imu" is always there, unless the robot has no root to carry it. A lidar is there where it was
 // written.
 static us_status check_sensor(const us_network_def *robot, const usi_fault_words *words, us_error *err) {
     const bool is_imu = words->part == USI_COMPONENT_IMU;
-    const us_sensor_kind kind = is_imu ? US_SENSOR_IMU : US_SENSOR_LIDAR;
     const us_sensor_def *sensor = usi_find_sensor_def(robot, words->name);
-    if ((is_imu && strcmp(words->name, "imu") == 0) || (sensor && sensor->kind == kind)) return US_OK;
+    if ((is_imu && strcmp(words->name, "imu") == 0) || (sensor && is_of_part(sensor, is_imu))) return US_OK;
     const char *known[USI_SENSOR_LIMIT + 1] = {"imu"};
     int32_t n = is_imu;
     for (int32_t i = 0; i < robot->n_sensor && i < USI_SENSOR_LIMIT; i++) {
-        if (robot->sensors[i].kind == kind) known[n++] = robot->sensors[i].name;
+        if (is_of_part(&robot->sensors[i], is_imu)) known[n++] = robot->sensors[i].name;
     }
     return usi_fail_unknown(usi_fault_component_title(words->part), words->name, known, n, err);
+}
+
+static us_status check_reading(const us_sensor_kind *k, const usi_fault_words *words, us_error *err) {
+    if (!words->reading[0]) return US_OK;
+    const char *known[US_SENSOR_MAX_READING];
+    int32_t n = 0;
+    for (int32_t i = 0; i < k->n_reading; i++) {
+        if (!k->readings[i].is_exact) known[n++] = k->readings[i].name;
+    }
+    const int32_t at = usi_find_reading(k, words->reading);
+    if (at >= 0 && !k->readings[at].is_exact) return US_OK;
+    return usi_fail_unknown("reading that can be off", words->reading, known, n, err);
+}
+
+// Any sensor of the robot by its name: those that every robot has, and those that were written.
+static us_status check_any_sensor(const us_network_def *robot, const usi_fault_words *words, us_error *err) {
+    const us_sensor_def *sensor = usi_find_sensor_def(robot, words->name);
+    const bool is_imu = strcmp(words->name, "imu") == 0,
+               is_gauge = strcmp(words->name, "battery") == 0 && robot->battery_capacity > 0;
+    if (sensor) return check_reading(usi_sensor_kind_of(sensor), words, err);
+    if (is_imu || is_gauge) return check_reading(us_sensor_kind_find(words->name), words, err);
+    const char *known[USI_SENSOR_LIMIT + 2] = {"imu"};
+    int32_t n = 1;
+    if (robot->battery_capacity > 0) known[n++] = "battery";
+    for (int32_t i = 0; i < robot->n_sensor && i < USI_SENSOR_LIMIT; i++)
+        known[n++] = robot->sensors[i].name;
+    return usi_fail_unknown("sensor", words->name, known, n, err);
 }
 
 us_status usi_fault_check(const us_spec *spec, const us_network_def *robot, const char *what,
@@ -93,6 +124,7 @@ us_status usi_fault_check(const us_spec *spec, const us_network_def *robot, cons
     if (!status) status = usi_fault_find(spec, robot->group, out_words, &joint, &drive, err);
     const bool is_sensor = out_words->part == USI_COMPONENT_IMU || out_words->part == USI_COMPONENT_LIDAR;
     if (!status && is_sensor) status = check_sensor(robot, out_words, err);
-    out_words->name = "";  // it pointed into this function's copy
+    if (!status && out_words->part == USI_COMPONENT_SENSOR) status = check_any_sensor(robot, out_words, err);
+    out_words->name = out_words->reading = "";  // they pointed into this function's copy
     return status;
 }

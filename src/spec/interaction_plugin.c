@@ -1,9 +1,10 @@
-// Models of one's own, of contact and of soil: made known to a spec one by one, or all those of a shared
-// library.
+// Models of one's own, of contact, of soil and of sensors: made known to a spec one by one, or all those of a
+// shared library.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "spec/sensor_kind.h"
 #include "spec/soil_plugin.h"
 #include "spec/spec.h"
 
@@ -37,6 +38,9 @@ static us_status check_model(const us_spec *spec, const us_interaction *model, c
     if (usi_is_builtin_model(model->name))
         return us_error_set(err, US_ERR_NAME, place, "choose another name",
                             "\"%.100s\" is a model of the library itself", model->name);
+    if (usi_find_ground_model(spec, model->name) >= 0)
+        return us_error_set(err, US_ERR_NAME, place, "give each model its own name",
+                            "there is a ground model \"%.100s\" already", model->name);
     if (usi_find_soil_law(spec, model->name) >= 0)
         return us_error_set(err, US_ERR_NAME, place, "give each model its own name",
                             "there is a law of soil \"%.100s\" already", model->name);
@@ -86,22 +90,36 @@ static void find_function(void *library, const char *name, void *out_function) {
 static us_status add_all(us_spec *spec, void *library, const us_place *place, int32_t *out_n, us_error *err) {
     us_plugin_function interactions;
     us_plugin_soil_law_function laws;
+    us_plugin_ground_model_function grounds;
+    us_plugin_sensor_kind_function kinds;
     find_function(library, "us_plugin_interactions", &interactions);
     find_function(library, "us_plugin_soil_laws", &laws);
-    if (!interactions && !laws)
-        return us_error_set(err, US_ERR_NAME, place,
-                            "export const us_interaction *us_plugin_interactions(int32_t *out_n), or const "
-                            "us_soil_law *us_plugin_soil_laws(int32_t *out_n), marked US_API",
-                            "the library has no function us_plugin_interactions, nor us_plugin_soil_laws");
-    int32_t n = 0, n_law = 0;
+    find_function(library, "us_plugin_ground_models", &grounds);
+    find_function(library, "us_plugin_sensor_kinds", &kinds);
+    if (!interactions && !laws && !grounds && !kinds)
+        return us_error_set(
+            err, US_ERR_NAME, place,
+            "export const us_interaction *us_plugin_interactions(int32_t *out_n), const "
+            "us_soil_law *us_plugin_soil_laws, const us_ground_model *us_plugin_ground_models, "
+            "or const us_sensor_kind *us_plugin_sensor_kinds, marked US_API",
+            "the library has no function us_plugin_interactions, us_plugin_soil_laws, "
+            "us_plugin_ground_models, nor us_plugin_sensor_kinds");
+    int32_t n = 0, n_law = 0, n_ground = 0, n_kind = 0;
     const us_interaction *interaction = interactions ? interactions(&n) : NULL;
     const us_soil_law *law = laws ? laws(&n_law) : NULL;
+    const us_ground_model *ground = grounds ? grounds(&n_ground) : NULL;
+    const us_sensor_kind *kind = kinds ? kinds(&n_kind) : NULL;
     us_status status = US_OK;
     for (int32_t i = 0; interaction && i < n && !status; i++)
         status = add(spec, &interaction[i], place, err);
     for (int32_t i = 0; law && i < n_law && !status; i++)
         status = usi_add_soil_law(spec, &law[i], place, err);
-    *out_n = (interaction && n > 0 ? n : 0) + (law && n_law > 0 ? n_law : 0);
+    for (int32_t i = 0; ground && i < n_ground && !status; i++)
+        status = usi_add_ground_model(spec, &ground[i], place, err);
+    for (int32_t i = 0; kind && i < n_kind && !status; i++)
+        status = usi_add_sensor_kind(spec, &kind[i], place, err);
+    *out_n = (interaction && n > 0 ? n : 0) + (law && n_law > 0 ? n_law : 0) +
+             (ground && n_ground > 0 ? n_ground : 0) + (kind && n_kind > 0 ? n_kind : 0);
     return status;
 }
 
@@ -126,17 +144,21 @@ us_status us_spec_load_plugin(us_spec *spec, const char *path, us_error *err) {
                             "name a shared library that was built for this machine; see docs/interaction.md",
                             "the plug-in cannot be loaded: %.400s", why ? why : "no reason given");
     }
-    const int32_t before = spec->n_interaction, laws = spec->n_soil_law;
+    const int32_t before = spec->n_interaction, laws = spec->n_soil_law, grounds = spec->n_ground_model,
+                  kinds = spec->n_sensor_kind;
     int32_t n = 0;
     us_status status = add_all(spec, library, &place, &n, err);
     if (!status && n == 0)
-        status = us_error_set(err, US_ERR_VALUE, &place,
-                              "return the array of models and set *out_n to their number",
-                              "the plug-in offers no interaction model and no law of soil");
+        status = us_error_set(
+            err, US_ERR_VALUE, &place, "return the array of models and set *out_n to their number",
+            "the plug-in offers no interaction model, no law of soil and no ground model, nor a "
+            "kind of sensor");
     // All of them or none.
     if (status) {
         spec->n_interaction = before;
         spec->n_soil_law = laws;
+        spec->n_ground_model = grounds;
+        spec->n_sensor_kind = kinds;
     }
     dlclose(library);
     return status;

@@ -1,6 +1,7 @@
 // From a file to a spec: reads it and hands it to the reader of its root element.
 #include <string.h>
 
+#include "spec/gazebo_sensor.h"
 #include "spec/scene.h"
 #include "understudy/network.h"
 
@@ -57,7 +58,8 @@ static us_status read_document(usi_reader *r, xmlDoc *doc) {
     network.group = 0;
     network.file = usi_xml_file(root);
     network.line = usi_xml_line(root);
-    return usi_scene_added(r, root, us_spec_set_network(r->spec, &network));
+    status = usi_gazebo_sensors(r, &network);
+    return status ? status : usi_scene_added(r, root, us_spec_set_network(r->spec, &network));
 }
 
 // `text` NULL: from the file `path`.

@@ -12,6 +12,7 @@
 #include "spec/fault_target.h"
 #include "spec/lidar_device.h"
 #include "spec/publication.h"
+#include "spec/sensor_kind.h"
 #include "spec/spec.h"
 
 const char *us_locomotion_name(us_locomotion kind) {
@@ -109,8 +110,8 @@ static bool is_interface_whole(const us_network_def *d) {
               (d->n_binding == 0 || d->bindings) && (d->n_endpoint == 0 || d->interface_);
     for (int32_t i = 0; i < d->n_endpoint && ok; i++) {
         const us_endpoint_def *e = &d->endpoints[i];
-        ok = e->topic && e->type && (unsigned)e->use <= (unsigned)US_ENDPOINT_CANCELED &&
-             is_at_least_0(e->rate) && e->depth >= 0 &&
+        ok = e->topic && e->type && (!e->partition || strlen(e->partition) < US_PARTITION_TEXT) &&
+             (unsigned)e->use <= (unsigned)US_ENDPOINT_CANCELED && is_at_least_0(e->rate) && e->depth >= 0 &&
              (e->use < US_ENDPOINT_TAKEN ||
               (e->of >= 0 && e->of < i && d->endpoints[e->of].use == US_ENDPOINT_SUBSCRIBE));
     }
@@ -409,6 +410,15 @@ static bool keep_binding(usi_arena *arena, us_binding *b) {
            keep_text(arena, &b->axes) && keep_text(arena, &b->order);
 }
 
+static bool keep_settings(usi_arena *arena, us_sensor_def *d) {
+    void *settings = NULL;
+    bool ok = keep_array(arena, d->settings, d->n_setting, sizeof *d->settings, &settings);
+    for (int32_t i = 0; i < d->n_setting && ok; i++)
+        ok = keep_text(arena, &((us_sensor_setting *)settings + i)->parameter);
+    d->settings = settings;
+    return ok;
+}
+
 static bool keep_network(usi_arena *arena, us_network_def *d) {
     void *wheels = NULL, *legs = NULL, *motors = NULL, *up = NULL, *down = NULL, *faults = NULL,
          *sensors = NULL, *topics = NULL, *sources = NULL, *endpoints = NULL, *commands = NULL,
@@ -430,7 +440,7 @@ static bool keep_network(usi_arena *arena, us_network_def *d) {
     ok = ok && keep_array(arena, d->bindings, d->n_binding, sizeof *d->bindings, &bindings);
     for (int32_t i = 0; i < d->n_endpoint && ok; i++) {
         us_endpoint_def *e = (us_endpoint_def *)endpoints + i;
-        ok = keep_text(arena, &e->topic) && keep_text(arena, &e->type);
+        ok = keep_text(arena, &e->topic) && keep_text(arena, &e->type) && keep_text(arena, &e->partition);
     }
     for (int32_t i = 0; i < d->n_command && ok; i++)
         ok = keep_text(arena, &((us_interface_command *)commands + i)->action);
@@ -442,7 +452,9 @@ static bool keep_network(usi_arena *arena, us_network_def *d) {
     }
     for (int32_t i = 0; i < d->n_sensor && ok; i++) {
         us_sensor_def *sensor = (us_sensor_def *)sensors + i;
-        ok = keep_text(arena, &sensor->name);
+        sensor->kind = usi_sensor_kind_of(sensor);
+        ok = keep_text(arena, &sensor->name) && keep_text(arena, &sensor->preset) &&
+             keep_settings(arena, sensor);
         if (ok && sensor->lidar) ok = (sensor->lidar = usi_lidar_copy(arena, sensor->lidar)) != NULL;
     }
     for (int32_t i = 0; i < d->n_topic && ok; i++) {

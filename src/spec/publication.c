@@ -7,6 +7,7 @@
 
 #include "base/text_value.h"
 #include "spec/lidar_device.h"
+#include "spec/sensor_kind.h"
 #include "spec/spec.h"
 
 static const struct {
@@ -43,6 +44,11 @@ static void truth_topic(const char *namespace_, char *out, size_t cap) {
     snprintf(out, cap, "/understudy/truth/%s/odom", namespace_ && namespace_[0] ? namespace_ : "robot");
 }
 
+void usi_sensor_truth_topic(const us_network_def *d, const char *sensor, char out[USI_TOPIC_NAME]) {
+    const char *namespace_ = d->namespace_ && d->namespace_[0] ? d->namespace_ : "robot";
+    snprintf(out, USI_TOPIC_NAME, "/understudy/truth/%s/%s", namespace_, sensor);
+}
+
 void us_topic_source_topic(int32_t i, const char *namespace_, char *buf, size_t cap) {
     if (!buf || cap == 0) return;
     buf[0] = 0;
@@ -66,20 +72,25 @@ bool usi_has_own_frame(const us_sensor_def *s) {
 }
 
 static int32_t find_own_source(const char *name) {
-    for (int32_t i = 0; i < USI_SOURCE_COUNT; i++) {
+    // That of readings is the source of sensors of many names.
+    for (int32_t i = 0; i < USI_SOURCE_READINGS; i++) {
         if (strcmp(table[i].source.name, name) == 0) return i;
     }
     return -1;
 }
 
 usi_source_kind usi_sensor_source(const us_sensor_def *s) {
-    if (s->kind != US_SENSOR_LIDAR) return USI_SOURCE_IMU;
+    const us_sensor_kind *k = usi_sensor_kind_of(s);
+    if (k == us_sensor_kind_view(0)) return USI_SOURCE_IMU;
+    if (!k->is_frame) return USI_SOURCE_READINGS;
     return s->lidar && usi_lidar_is_planar(s->lidar) ? USI_SOURCE_SCAN : USI_SOURCE_POINTS;
 }
 
 const char *usi_sensor_topic(const us_sensor_def *s) {
     const usi_source_kind source = usi_sensor_source(s);
-    return source == USI_SOURCE_IMU ? "data" : table[source].topic;
+    if (usi_is_frame_source((int32_t)source)) return table[source].topic;
+    const char *own = usi_sensor_kind_of(s)->topic;
+    return own ? own : "data";
 }
 
 int32_t usi_find_source(const us_network_def *d, const char *name) {
@@ -96,6 +107,13 @@ int32_t usi_find_source_by_topic(const char *topic) {
         if (strcmp(own, topic) == 0 || (own[0] == '/' && strcmp(own + 1, topic) == 0)) return i;
     }
     return -1;
+}
+
+const char *usi_publication_type(const us_network_def *d, const us_publication_def *t) {
+    const us_sensor_def *sensor = usi_find_sensor_def(d, t->source);
+    const int32_t source = usi_find_source(d, t->source);
+    if (source == USI_SOURCE_READINGS && sensor->kind->message) return sensor->kind->message;
+    return table[source].source.type;
 }
 
 double usi_publication_rate(const us_network_def *d, const char *name) {
@@ -138,30 +156,76 @@ static bool is_link_of(const us_spec *spec, int32_t group, const char *name) {
     return false;
 }
 
+// A joint or link that a parameter names is the robot's.
+static us_status check_references(const us_spec *spec, const us_sensor_def *s, const double *value,
+                                  us_error *err) {
+    const us_sensor_kind *k = usi_sensor_kind_of(s);
+    const int32_t group = us_spec_view_link(spec, s->link)->group;
+    for (int32_t i = 0; i < k->n_parameter; i++) {
+        const us_sensor_parameter *p = &k->parameters[i];
+        if (!usi_is_reference(p) || value[i] == -1) continue;
+        const bool is_joint = p->type == US_PARAMETER_JOINT;
+        const int32_t n = is_joint ? spec->n_joint : spec->n_link;
+        const int32_t at =
+            value[i] >= 0 && value[i] < n && value[i] == floor(value[i]) ? (int32_t)value[i] : -1;
+        if (at < 0 || (is_joint ? spec->joint[at].group : spec->link[at].group) != group)
+            return us_error_set(err, US_ERR_ARG, NULL, "name one of the robot's own",
+                                "%.60s: the robot has no such %s", p->name, is_joint ? "joint" : "link");
+    }
+    return US_OK;
+}
+
+static us_status check_kind(const us_spec *spec, const us_sensor_def *s, us_error *err) {
+    const us_sensor_kind *k = usi_sensor_kind_of(s);
+    double value[US_SENSOR_MAX_PARAMETER];
+    us_status status = us_sensor_kind_check(k, err);
+    if (!status && (s->n_setting < 0 || (s->n_setting > 0 && !s->settings)))
+        status = us_error_set(err, US_ERR_ARG, NULL, "pass an array", "the sensor's settings are missing");
+    if (!status) status = usi_sensor_values(s, value, err);
+    if (!status) status = check_references(spec, s, value, err);
+    if (status) return status;
+    if (s->latency > USI_SENSOR_MAX_LATENCY)
+        return us_error_set(err, US_ERR_VALUE, NULL, "write a time from 0 to 10 s",
+                            "latency: %g s is out of range", s->latency);
+    if (k->is_frame && s->latency * s->rate >= 1)
+        return us_error_set(err, US_ERR_VALUE, NULL, "write less than the time of a turn",
+                            "latency: %g s is more than one turn of a lidar takes", s->latency);
+    if (k->is_frame && s->phase > 0)
+        return us_error_set(err, US_ERR_VALUE, NULL, "leave it out; start is where its turns begin",
+                            "phase: a lidar has none");
+    if (s->phase > 0 && (s->rate <= 0 || s->phase * s->rate > 1 + 1e-9))
+        return us_error_set(err, US_ERR_VALUE, NULL, "write a time from 0 to one period of its rate",
+                            "phase: %g s is out of range", s->phase);
+    return US_OK;
+}
+
 us_status usi_check_sensor(const us_spec *spec, const us_network_def *d, int32_t i, us_error *err) {
     static const char *const name_remedy =
         "use letters, digits and _, not starting with a digit, with / between parts and not around them";
     const us_sensor_def *s = &d->sensors[i];
     const us_link_def *link = us_spec_view_link(spec, s->link);
-    if ((unsigned)s->kind >= (unsigned)US_SENSOR_COUNT || !link || link->group != d->group)
+    if (!link || link->group != d->group)
         return us_error_set(err, US_ERR_ARG, NULL, "name a link of the robot",
                             "the sensor is on no link of the robot");
-    if (!is_at_least_0(s->rate) || !is_at_least_0(s->force_noise) || !is_at_least_0(s->spin_noise) ||
+    if (!is_at_least_0(s->rate) || !is_at_least_0(s->phase) || !is_at_least_0(s->latency) ||
         !is_good_pose(s->X_BS))
         return us_error_set(err, US_ERR_VALUE, NULL, "write finite numbers of 0 or more",
                             "a number of the sensor is out of range");
     if (!s->name || !usi_is_ros_name(s->name, true))
         return us_error_set(err, US_ERR_NAME, NULL, name_remedy, "name: \"%.60s\" is no name of a sensor",
                             s->name ? s->name : "");
-    if (s->kind == US_SENSOR_LIDAR) {
+    us_status status = check_kind(spec, s, err);
+    if (status) return status;
+    if (usi_is_lidar_def(s)) {
         if (!s->lidar)
             return us_error_set(err, US_ERR_ARG, NULL, "give it a us_lidar_def", "the lidar has no beams");
-        us_status status = usi_check_lidar(s->lidar, s->rate, err);
+        status = usi_check_lidar(s->lidar, s->rate, err);
         if (status) return status;
     }
     int32_t own = find_own_source(s->name);
     // A lidar may be called "lidar" or "scanner", whichever it is.
-    const bool is_its_own = s->kind == US_SENSOR_LIDAR ? usi_is_frame_source(own) : own == USI_SOURCE_IMU;
+    const bool is_its_own =
+        usi_is_lidar_def(s) ? usi_is_frame_source(own) : own == (int32_t)usi_sensor_source(s);
     if (own >= 0 && !is_its_own)
         return us_error_set(err, US_ERR_NAME, NULL, "give it another name", "name: \"%s\" is published on %s",
                             s->name, table[own].topic);
@@ -181,7 +245,7 @@ static us_status fail_source(const us_network_def *d, const char *name, us_error
     const char *known[USI_SOURCE_COUNT + USI_SENSOR_LIMIT];
     int32_t n = 0;
     for (int32_t i = 0; i < USI_SOURCE_COUNT; i++) {
-        if (!usi_is_frame_source(i)) known[n++] = table[i].source.name;
+        if (!usi_is_frame_source(i) && i != USI_SOURCE_READINGS) known[n++] = table[i].source.name;
     }
     for (int32_t i = 0; i < d->n_sensor && i < USI_SENSOR_LIMIT; i++)
         known[n++] = d->sensors[i].name;
@@ -224,7 +288,7 @@ static const char *conflict_with_others(const us_spec *spec, const us_network_de
         const us_network_def *o = &spec->network[i];
         for (int32_t k = 0; k < o->n_topic && o->group != d->group && !o->is_off; k++) {
             usi_publication_topic(o, &o->topics[k], other);
-            const char *its = table[usi_find_source(o, o->topics[k].source)].source.type;
+            const char *its = usi_publication_type(o, &o->topics[k]);
             if (o->topics[k].rate > 0 && strcmp(other, topic) == 0 && strcmp(its, type) != 0) return its;
         }
     }
@@ -252,7 +316,7 @@ us_status usi_check_publications(const us_spec *spec, const us_network_def *d, i
         if (owner)
             return us_error_set(err, US_ERR_NAME, NULL, "give it another name", "the topic \"%.100s\" is %s",
                                 topic, owner);
-        const char *type = table[usi_find_source(d, t->source)].source.type;
+        const char *type = usi_publication_type(d, t);
         const char *others = d->is_off ? NULL : conflict_with_others(spec, d, topic, type);
         if (others)
             return us_error_set(err, US_ERR_NAME, NULL, "give it another name",
@@ -293,7 +357,7 @@ bool usi_complete_publications(usi_arena *arena, us_network_def *d) {
     int32_t n = 0;
     for (int32_t i = 0; i < USI_SOURCE_COUNT; i++) {
         const char *name = table[i].source.name;
-        if (!is_named(d, name) && usi_find_source(d, name) >= 0)
+        if (i != USI_SOURCE_READINGS && !is_named(d, name) && usi_find_source(d, name) >= 0)
             out[n++] = (us_publication_def){.source = name, .rate = usi_publication_rate(d, name)};
     }
     for (int32_t i = 0; i < d->n_sensor; i++) {

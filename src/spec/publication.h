@@ -24,7 +24,8 @@
       25, false)                                                                                            \
     X(NAVIGATOR, "navigator", "navigator/status", "understudy_msgs/msg/NavigatorStatus", 5, false)          \
     X(POINTS, "lidar", "points", "sensor_msgs/msg/PointCloud2", 10, false)                                  \
-    X(SCAN, "scanner", "scan", "sensor_msgs/msg/LaserScan", 40, false)
+    X(SCAN, "scanner", "scan", "sensor_msgs/msg/LaserScan", 40, false)                                      \
+    X(READINGS, "readings", "data", "understudy_msgs/msg/SensorReadings", 100, false)
 
 typedef enum usi_source_kind {
 #define USI_SOURCE_ENUM(code, name, topic, type, rate, is_once) USI_SOURCE_##code,
@@ -64,11 +65,12 @@ typedef enum usi_command_topic {
 enum { USI_COMMAND_ASK = USI_COMMAND_ASK_MOTORS, USI_SERVICE_COUNT = USI_COMMAND_COUNT - USI_COMMAND_ASK };
 
 enum {
-    USI_LINE_LIMIT = 32,      // inputs and outputs of the ASCII link
-    USI_SENSOR_LIMIT = 32,    // sensors of a robot beside those that it has anyway
-    USI_TOPIC_LIMIT = 128,    // topics that are written for a robot
-    USI_TOPIC_NAME = 300,     // bytes of a topic's full name
-    USI_ENDPOINT_LIMIT = 64,  // topics of an interface
+    USI_LINE_LIMIT = 32,          // inputs and outputs of the ASCII link
+    USI_SENSOR_MAX_LATENCY = 10,  // s
+    USI_SENSOR_LIMIT = 32,        // sensors of a robot beside those that it has anyway
+    USI_TOPIC_LIMIT = 128,        // topics that are written for a robot
+    USI_TOPIC_NAME = 300,         // bytes of a topic's full name
+    USI_ENDPOINT_LIMIT = 64,      // topics of an interface
     USI_INTERFACE_COMMAND_LIMIT = 64,
     USI_BINDING_LIMIT = 1024,
 };
@@ -79,7 +81,7 @@ const char *usi_command_name(const us_network_def *def, int32_t topic);
 // Whether samples of a source are readings of a sensor.
 static inline bool usi_is_sensor_source(int32_t source) {
     return source == USI_SOURCE_IMU || source == USI_SOURCE_BATTERY || source == USI_SOURCE_POINTS ||
-           source == USI_SOURCE_SCAN;
+           source == USI_SOURCE_SCAN || source == USI_SOURCE_READINGS;
 }
 // Frames of lidars: they leave when a turn is whole.
 static inline bool usi_is_frame_source(int32_t source) {
@@ -103,6 +105,12 @@ double usi_publication_rate(const us_network_def *d, const char *name);
 void usi_endpoint_topic(const us_network_def *d, const char *name, char out[USI_TOPIC_NAME]);
 // The full name of a topic whose name is filled in: "/k10/odom".
 void usi_publication_topic(const us_network_def *d, const us_publication_def *t, char out[USI_TOPIC_NAME]);
+
+// The type of the samples of a publication, whose source is known.
+const char *usi_publication_type(const us_network_def *d, const us_publication_def *t);
+
+// "/understudy/truth/k10/mast": of a sensor of the robot.
+void usi_sensor_truth_topic(const us_network_def *d, const char *sensor, char out[USI_TOPIC_NAME]);
 
 // Sensor i of the robot is good beside those before it. Errors: US_ERR_ARG, US_ERR_NAME, US_ERR_VALUE.
 us_status usi_check_sensor(const us_spec *spec, const us_network_def *d, int32_t i, us_error *err);

@@ -59,6 +59,8 @@ static us_status read_world(usi_reader *r, const xmlNode *node, us_world_setting
             r, US_ERR_VALUE, node,
             "write how many contact points there may be, or 0 for a number that follows from the shapes",
             "max-contact: %d is negative", (int)w->max_contact);
+    status = usi_scene_sky(r, node, &w->sky);
+    if (status) return status;
     if (usi_xml_attr(node, "solver")) w->solver = usi_xml_attr(node, "solver");
     if (usi_xml_attr(node, "fidelity")) w->fidelity = usi_xml_attr(node, "fidelity");
     const char *integrator = usi_xml_attr(node, "integrator");
@@ -348,6 +350,7 @@ us_status usi_scene_read(usi_reader *r, xmlDoc *doc) {
     if (!status) status = usi_scene_pairs(r, root);
     if (!status) status = read_worlds(r, root);
     if (!status) status = read_ground(r, root);
+    if (!status) status = usi_scene_sky_of_ground(r, root);
     if (!status) status = usi_scene_regions(r, root);
     if (!status) status = usi_scene_soil_maps(r, root);
     int32_t n_ground = us_spec_get_counts(r->spec).n_shape;

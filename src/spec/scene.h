@@ -65,9 +65,15 @@ us_status usi_scene_unit_quat(usi_reader *r, const xmlNode *node, const char *na
 
 // A number with or without a unit that makes up the whole text, in SI. False when it is something else.
 bool usi_measure_whole(const char *text, double *out);
+// A number in a unit (SI; "1": none) or in another of the same quantity, in SI. US_ERR_VALUE.
+us_status usi_measure_in(const char *text, const char *unit, double *out, us_error *err);
 
 // ---- scene_site.c: ground on disk ----
 
+// Where a <world> lies, and when (scene_sky.c). What it says about its place comes from the ground where it
+// names a planet alone.
+us_status usi_scene_sky(usi_reader *r, const xmlNode *node, us_sky *sky);
+us_status usi_scene_sky_of_ground(usi_reader *r, const xmlNode *root);
 bool usi_is_site(const char *path);  // a directory, or written as one
 us_status usi_scene_site(usi_reader *r, const xmlNode *node, const char *path, us_shape_def *s);
 
@@ -187,6 +193,10 @@ us_status usi_scene_sensors(usi_reader *r, const usi_scene_group *group, us_netw
 // scene_lidar.c: what a <sensor type="lidar"> is made of, and its usual rate; of another type, that it has
 // nothing of that.
 us_status usi_scene_lidar(usi_reader *r, const xmlNode *node, us_sensor_def *s);
+// scene_sensor.c: every attribute of a <sensor> is one of all sensors, one of the kind's parameters, or one
+// of `more`.
+us_status usi_scene_sensor_attributes(usi_reader *r, const xmlNode *node, const us_sensor_kind *k,
+                                      const char *const *more, size_t n_more);
 us_status usi_scene_topics(usi_reader *r, const xmlNode *network, us_network_def *d);
 // Who commands it: <source> inside <network>.
 us_status usi_scene_interface(usi_reader *r, const xmlNode *network, us_network_def *d);

@@ -159,6 +159,10 @@ static us_status read_endpoint(usi_reader *r, const xmlNode *node, us_endpoint_u
     if (e.is_latched) e.depth = 1;
     if (!status) status = usi_xml_bool(r, node, "reliable", false, &e.is_reliable);
     if (!status) status = usi_xml_bool(r, node, "latched", false, &e.is_latched);
+    e.partition = usi_xml_attr(node, "partition");
+    if (!status && e.partition && strlen(e.partition) >= US_PARTITION_TEXT)
+        status = usi_fail(r, US_ERR_VALUE, node, "write shorter ones",
+                          "partition: names of %d characters at most", US_PARTITION_TEXT - 1);
     if (!status) status = usi_xml_int(r, node, "depth", false, &e.depth);
     if (!status && e.depth < 0)
         status = usi_fail(r, US_ERR_VALUE, node, "write 0 for all, or a number",

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "spec/fault_target.h"
+#include "spec/gazebo_sensor.h"
 #include "spec/publication.h"
 #include "spec/scene.h"
 #include "spec/spec.h"
@@ -623,6 +624,7 @@ us_status usi_scene_network(usi_reader *r, const usi_scene_group *group) {
     if (!status) status = read_locomotion(r, group, &d);
     if (!status) status = read_battery(r, group, &d);
     if (!status) status = read_motors(r, group, &d);
+    if (!status) status = usi_gazebo_sensors(r, &d);
     if (!status) status = read_faults(r, group, &d);
     if (!status) status = name_after_robot(r, group, &d);
     if (!status) status = check_others(r, group, &d);

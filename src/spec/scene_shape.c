@@ -64,6 +64,7 @@ static us_status check_attributes(usi_reader *r, const xmlNode *node, const kind
         {"bed", "use type=\"height-field\", or remove it", k->has_field},
         {"bed-depth", "use type=\"height-field\", or remove it", k->has_field},
         {"bed-memory", "use type=\"height-field\", or remove it", k->has_field},
+        {"bed-model", "use type=\"height-field\", or remove it", k->has_field},
         {"zone", "use type=\"height-field\", or remove it", k->has_field},
         {"memory", "use type=\"height-field\", or remove it", k->has_field},
         {"part-error", "use type=\"mesh\", or remove it", k->kind == US_SHAPE_MESH},
@@ -335,6 +336,10 @@ us_status usi_scene_contact(usi_reader *r, const xmlNode *node, us_shape_def *s)
     if (!status) status = usi_look_positive(r, &look, "bed", USI_LENGTH, false, &s->patch_spacing);
     if (!status) status = usi_look_positive(r, &look, "bed-depth", USI_LENGTH, true, &s->patch_depth);
     if (!status) status = usi_look_positive(r, &look, "bed-memory", USI_BYTES, true, &s->patch_memory);
+    s->patch_model = usi_xml_attr(node, "bed-model");
+    if (!status && s->patch_model && !(s->patch_spacing > 0))
+        return usi_fail(r, US_ERR_VALUE, node, "write bed=\"2 cm\", for example: the spacing of its columns",
+                        "bed-model: the ground has no bed");
     if (!status) status = usi_look_positive(r, &look, "part-error", USI_LENGTH, false, &s->part_error);
     if (!status) status = usi_scene_bits(r, node, "group", &s->group);
     if (!status) status = usi_scene_bits(r, node, "mask", &s->mask);

@@ -1,4 +1,4 @@
-// Sensors and topics of a robot: <sensor> inside <robot>, <topic> inside <network>.
+// Topics of a robot, and who commands it: <topic> and <source> inside <network>.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,56 +16,6 @@ us_status usi_scene_rate(usi_reader *r, const xmlNode *node, const char *name, d
     if (status || !usi_xml_attr(node, name) || *out * step <= 1 + 1e-9) return status;
     return usi_warn(r, node, "lower the rate, or the step of the <world>",
                     "%s: %g Hz is more than one sample in each step of %g s: one is sent", name, *out, step);
-}
-
-// ---- <sensor> ----
-
-static us_status read_sensor(usi_reader *r, const usi_scene_group *group, const xmlNode *node,
-                             us_network_def *d, us_sensor_def *s) {
-    us_error why = {0};
-    double seed = 0;
-    usi_look look = usi_look_at(node);
-    const char *type = usi_xml_attr(node, "type");
-    *s = (us_sensor_def){.kind = type && strcmp(type, "lidar") == 0 ? US_SENSOR_LIDAR : US_SENSOR_IMU,
-                         .name = usi_xml_attr(node, "name"),
-                         .X_BS = us_pose_identity()};
-    us_status status = usi_scene_find_link(r, group, node, "link", &s->link);
-    if (!status && s->link == US_WORLD)
-        status = usi_fail(r, US_ERR_NAME, node, "name a link of the robot", "link: the world has no sensors");
-    if (!status) status = usi_scene_pose(r, node, &s->X_BS);
-    if (!status) status = usi_scene_lidar(r, node, s);
-    if (!status) status = usi_look_positive(r, &look, "rate", USI_FREQUENCY, false, &s->rate);
-    if (!status)
-        status = usi_look_positive(r, &look, "force-noise", USI_ACCELERATION, false, &s->force_noise);
-    if (!status) status = usi_look_positive(r, &look, "spin-noise", USI_SPIN, false, &s->spin_noise);
-    if (!status) status = usi_look_positive(r, &look, "seed", USI_PLAIN, false, &seed);
-    if (!status && (seed != floor(seed) || seed > 9007199254740992.0))
-        status =
-            usi_fail(r, US_ERR_VALUE, node, "write a whole number from 0 to 2^53", "seed: %g is none", seed);
-    if (status) return status;
-    s->seed = (uint64_t)seed;
-    status = usi_check_sensor(r->spec, d, d->n_sensor, &why);
-    if (status) return usi_fail(r, status, node, why.remedy, "%.300s", why.message);
-    const double step = us_spec_view_world(r->spec)->step;
-    if (s->rate * step <= 1 + 1e-9) return US_OK;
-    return usi_warn(r, node, "lower the rate, or the step of the <world>",
-                    "rate: %g Hz is more than one sample in each step of %g s: one is taken", s->rate, step);
-}
-
-us_status usi_scene_sensors(usi_reader *r, const usi_scene_group *group, us_network_def *d) {
-    us_sensor_def *sensors = usi_reader_alloc(r, USI_SENSOR_LIMIT * sizeof *sensors);
-    if (!sensors) return usi_fail_memory(r);
-    d->sensors = sensors;
-    us_status status = US_OK;
-    for (const xmlNode *n = usi_xml_child(group->node, "sensor"); n && !status;
-         n = usi_xml_next(n, "sensor")) {
-        if (d->n_sensor == USI_SENSOR_LIMIT)
-            return usi_fail(r, US_ERR_LIMIT, n, "write fewer", "a robot has at most %d sensors",
-                            USI_SENSOR_LIMIT);
-        status = read_sensor(r, group, n, d, &sensors[d->n_sensor]);
-        if (!status) d->n_sensor++;
-    }
-    return status;
 }
 
 // ---- <topic> ----

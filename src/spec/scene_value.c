@@ -25,28 +25,22 @@ static const struct {
     usi_dimension dimension;
     double in_si;
 } units_known[] = {
-    {"m", USI_LENGTH, 1},         {"mm", USI_LENGTH, 1e-3},
-    {"cm", USI_LENGTH, 1e-2},     {"km", USI_LENGTH, 1e3},
-    {"in", USI_LENGTH, 0.0254},   {"ft", USI_LENGTH, 0.3048},
-    {"rad", USI_ANGLE, 1},        {"deg", USI_ANGLE, PI / 180},
-    {"s", USI_TIME, 1},           {"ms", USI_TIME, 1e-3},
-    {"us", USI_TIME, 1e-6},       {"min", USI_TIME, 60},
-    {"kg", USI_MASS, 1},          {"g", USI_MASS, 1e-3},
-    {"t", USI_MASS, 1e3},         {"N", USI_FORCE, 1},
-    {"kN", USI_FORCE, 1e3},       {"Nm", USI_TORQUE, 1},
-    {"kNm", USI_TORQUE, 1e3},     {"Hz", USI_FREQUENCY, 1},
-    {"kHz", USI_FREQUENCY, 1e3},  {"m/s", USI_SPEED, 1},
-    {"mm/s", USI_SPEED, 1e-3},    {"km/h", USI_SPEED, 1 / 3.6},
-    {"rad/s", USI_SPIN, 1},       {"deg/s", USI_SPIN, PI / 180},
-    {"rpm", USI_SPIN, PI / 30},   {"m/s^2", USI_ACCELERATION, 1},
-    {"J", USI_ENERGY, 1},         {"kJ", USI_ENERGY, 1e3},
-    {"Wh", USI_ENERGY, 3600},     {"kWh", USI_ENERGY, 3.6e6},
-    {"W", USI_POWER, 1},          {"kW", USI_POWER, 1e3},
-    {"V", USI_VOLTAGE, 1},        {"mV", USI_VOLTAGE, 1e-3},
-    {"kV", USI_VOLTAGE, 1e3},     {"B/s", USI_DATA_RATE, 1},
-    {"kB/s", USI_DATA_RATE, 1e3}, {"MB/s", USI_DATA_RATE, 1e6},
-    {"B", USI_BYTES, 1},          {"kB", USI_BYTES, 1e3},
-    {"MB", USI_BYTES, 1e6},       {"GB", USI_BYTES, 1e9},
+    {"m", USI_LENGTH, 1},          {"mm", USI_LENGTH, 1e-3},     {"cm", USI_LENGTH, 1e-2},
+    {"km", USI_LENGTH, 1e3},       {"in", USI_LENGTH, 0.0254},   {"ft", USI_LENGTH, 0.3048},
+    {"rad", USI_ANGLE, 1},         {"deg", USI_ANGLE, PI / 180}, {"s", USI_TIME, 1},
+    {"ms", USI_TIME, 1e-3},        {"us", USI_TIME, 1e-6},       {"ns", USI_TIME, 1e-9},
+    {"min", USI_TIME, 60},         {"h", USI_TIME, 3600},        {"kg", USI_MASS, 1},
+    {"g", USI_MASS, 1e-3},         {"t", USI_MASS, 1e3},         {"N", USI_FORCE, 1},
+    {"kN", USI_FORCE, 1e3},        {"Nm", USI_TORQUE, 1},        {"kNm", USI_TORQUE, 1e3},
+    {"Hz", USI_FREQUENCY, 1},      {"kHz", USI_FREQUENCY, 1e3},  {"m/s", USI_SPEED, 1},
+    {"mm/s", USI_SPEED, 1e-3},     {"km/h", USI_SPEED, 1 / 3.6}, {"rad/s", USI_SPIN, 1},
+    {"deg/s", USI_SPIN, PI / 180}, {"rpm", USI_SPIN, PI / 30},   {"m/s^2", USI_ACCELERATION, 1},
+    {"J", USI_ENERGY, 1},          {"kJ", USI_ENERGY, 1e3},      {"Wh", USI_ENERGY, 3600},
+    {"kWh", USI_ENERGY, 3.6e6},    {"W", USI_POWER, 1},          {"kW", USI_POWER, 1e3},
+    {"V", USI_VOLTAGE, 1},         {"mV", USI_VOLTAGE, 1e-3},    {"kV", USI_VOLTAGE, 1e3},
+    {"B/s", USI_DATA_RATE, 1},     {"kB/s", USI_DATA_RATE, 1e3}, {"MB/s", USI_DATA_RATE, 1e6},
+    {"B", USI_BYTES, 1},           {"kB", USI_BYTES, 1e3},       {"MB", USI_BYTES, 1e6},
+    {"GB", USI_BYTES, 1e9},
 };
 enum { N_UNIT = sizeof units_known / sizeof units_known[0], NO_UNIT = -1, BAD_UNIT = -2 };
 
@@ -101,6 +95,8 @@ static measure scan_measure(const char **s) {
     return m;
 }
 
+static int clip(int length) { return length > 60 ? 60 : length; }
+
 bool usi_measure_whole(const char *text, double *out) {
     while (usi_is_blank(*text))
         text++;
@@ -110,6 +106,45 @@ bool usi_measure_whole(const char *text, double *out) {
     if (m.wrong || *text || m.unit == BAD_UNIT) return false;
     *out = m.unit == NO_UNIT ? m.value : m.value * units_known[m.unit].in_si;
     return true;
+}
+
+us_status usi_measure_in(const char *text, const char *unit, double *out, us_error *err) {
+    const char *behind;
+    while (usi_is_blank(*text))
+        text++;
+    const char *wrong = usi_number_scan(text, &behind, out);
+    if (wrong)
+        return us_error_set(err, US_ERR_VALUE, NULL,
+                            "write a decimal number such as 0.25 or -1.5e-3, with or without a unit",
+                            "\"%.60s\" %s", text, wrong);
+    while (usi_is_blank(*behind))
+        behind++;
+    int length = (int)strlen(behind);
+    while (length > 0 && usi_is_blank(behind[length - 1]))
+        length--;
+    const bool is_same = (int)strlen(unit) == length && strncmp(unit, behind, (size_t)length) == 0;
+    if (length == 0 || (is_same && strcmp(unit, "1") != 0)) return US_OK;
+    // A unit that scenes do not know goes by its name alone.
+    const int needed = find_unit(unit, (int)strlen(unit)), given = find_unit(behind, length);
+    const usi_dimension dimension = needed >= 0 ? units_known[needed].dimension : USI_PLAIN;
+    char remedy[160];
+    if (needed >= 0)
+        snprintf(remedy, sizeof remedy, "write a plain number in SI units, or one of: %s",
+                 dimensions_known[dimension].units);
+    else if (strcmp(unit, "1") == 0)
+        snprintf(remedy, sizeof remedy, "write the number without a unit");
+    else
+        snprintf(remedy, sizeof remedy, "write the number without a unit, or in %.60s", unit);
+    if (given < 0)
+        return us_error_set(err, US_ERR_VALUE, NULL, remedy, "\"%.*s\" is neither a number nor a known unit",
+                            clip(length), behind);
+    if (needed < 0 || units_known[given].dimension != dimension)
+        return us_error_set(err, US_ERR_VALUE, NULL, remedy,
+                            "\"%s\" is the unit of %s, but %s is needed here", units_known[given].name,
+                            dimensions_known[units_known[given].dimension].what,
+                            needed >= 0 ? dimensions_known[dimension].what : "another");
+    *out *= units_known[given].in_si;
+    return US_OK;
 }
 
 usi_look usi_look_at(const xmlNode *node) {
@@ -123,8 +158,6 @@ const xmlNode *usi_look_find(const usi_look *look, const char *name) {
     }
     return NULL;
 }
-
-static int clip(int length) { return length > 60 ? 60 : length; }
 
 static us_status fail_unit(usi_reader *r, const xmlNode *node, const char *name, const measure *m) {
     if (m->unit_text[0] == ',' || m->unit_text[0] == ';') {

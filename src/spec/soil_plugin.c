@@ -45,7 +45,7 @@ static us_status check_law(const us_spec *spec, const us_soil_law *law, const us
         return us_error_set(err, US_ERR_VALUE, place, "keep fewer numbers: n_state is at most 16",
                             "the law of soil \"%.100s\" has a state of %d numbers", law->name,
                             (int)law->n_state);
-    bool is_taken = usi_is_builtin_model(law->name);
+    bool is_taken = usi_is_builtin_model(law->name) || usi_find_ground_model(spec, law->name) >= 0;
     for (int32_t i = 0; i < spec->n_interaction; i++)
         is_taken = is_taken || strcmp(spec->interaction[i].name, law->name) == 0;
     return is_taken ? fail_twice(law->name, place, err) : US_OK;

@@ -134,6 +134,8 @@ void us_spec_destroy(us_spec *spec) {
     USI_SPEC_LISTS(FREE_LIST)
     FREE_LIST(us_interaction, interaction)
     FREE_LIST(us_soil_law, soil_law)
+    FREE_LIST(us_ground_model, ground_model)
+    FREE_LIST(const us_sensor_kind *, sensor_kind)
     FREE_LIST(us_network_def, network)
 #undef FREE_LIST
     usi_arena_fini(&spec->texts);
@@ -178,7 +180,8 @@ static bool share_mesh(const us_spec *s, us_shape_def *d) {
 static bool keep_shape(us_spec *s, us_shape_def *d) {
     const void *points = d->points, *triangles = d->triangles, *heights = d->heights;
     if (!keep(s, &d->name) || !keep(s, &d->mesh) || !keep(s, &d->mesh_uri) || !keep(s, &d->material) ||
-        !keep(s, &d->surface) || !keep(s, &d->file) || !keep(s, &d->site) || !keep(s, &d->wkt))
+        !keep(s, &d->surface) || !keep(s, &d->file) || !keep(s, &d->site) || !keep(s, &d->wkt) ||
+        !keep(s, &d->patch_model))
         return false;
     if (!share_mesh(s, d)) {
         if (!keep_array(s, &points, d->n_point, sizeof *d->points)) return false;

@@ -3,8 +3,10 @@
 #define USI_SPEC_SPEC_H
 
 #include "base/memory.h"
+#include "understudy/ground_model.h"
 #include "understudy/interaction.h"
 #include "understudy/network.h"
+#include "understudy/sensor.h"
 #include "understudy/soil_law.h"
 #include "understudy/spec.h"
 
@@ -35,7 +37,9 @@ struct us_spec {
     USI_SPEC_LISTS(SPEC_LIST)
     SPEC_LIST(us_interaction, interaction)  // models of contact that were registered; their names are copies
     SPEC_LIST(us_soil_law, soil_law)        // the same of soil
-    SPEC_LIST(us_network_def, network)      // at most one for each group
+    SPEC_LIST(us_ground_model, ground_model)        // and of deformable ground
+    SPEC_LIST(const us_sensor_kind *, sensor_kind)  // kinds of sensors; the library's own are elsewhere
+    SPEC_LIST(us_network_def, network)              // at most one for each group
 #undef SPEC_LIST
     double clock_rate;  // Hz
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "spec/publication.h"
+#include "spec/sensor_kind.h"
 #include "spec/spec.h"
 
 // ---------------------------------------------------------------- copy
@@ -15,6 +16,10 @@ static us_status copy_lists(const us_spec *from, us_spec *to) {
         status = us_spec_add_interaction(to, &from->interaction[i], NULL);
     for (int32_t i = 0; i < from->n_soil_law && !status; i++)
         status = us_spec_add_soil_law(to, &from->soil_law[i], NULL);
+    for (int32_t i = 0; i < from->n_ground_model && !status; i++)
+        status = us_spec_add_ground_model(to, &from->ground_model[i], NULL);
+    for (int32_t i = 0; i < from->n_sensor_kind && !status; i++)
+        status = us_spec_add_sensor_kind(to, from->sensor_kind[i], NULL);
     for (int32_t i = 0; i < from->n_group && !status; i++)
         status = us_spec_add_group(to, &from->group[i], NULL);
     for (int32_t i = 0; i < from->n_link && !status; i++)
@@ -195,6 +200,21 @@ static bool keep_drive(const us_spec *s, const removal_plan *p, us_drive_def *d)
     return true;
 }
 
+// Joints and links that a sensor's parameters name; false: one of them goes.
+static bool keep_references(const us_spec *s, const removal_plan *p, us_sensor_def *d) {
+    const us_sensor_kind *k = usi_sensor_kind_of(d);
+    us_sensor_setting *settings = (us_sensor_setting *)d->settings;
+    for (int32_t i = 0; i < d->n_setting; i++) {
+        const int32_t at = usi_find_parameter(k, settings[i].parameter), index = (int32_t)settings[i].value;
+        if (at < 0 || !usi_is_reference(&k->parameters[at]) || index < 0) continue;
+        const bool is_joint = k->parameters[at].type == US_PARAMETER_JOINT;
+        if (is_joint ? is_gone(p->joint, s->n_joint, index) : is_gone(p->link, s->n_link, index))
+            return false;
+        settings[i].value = is_joint ? moved(p->joint, s->n_joint, index) : moved(p->link, s->n_link, index);
+    }
+    return true;
+}
+
 // A robot on the network goes with its group. It loses the wheels, legs, motors and lines whose drives go,
 // and the sensors whose links go: what is left still has an interface.
 static bool keep_network(const us_spec *s, const removal_plan *p, us_network_def *d) {
@@ -239,7 +259,7 @@ static bool keep_network(const us_spec *s, const removal_plan *p, us_network_def
     d->n_line = n_line;
     for (int32_t i = 0; i < d->n_sensor; i++) {
         us_sensor_def k = sensors[i];
-        if (is_gone(p->link, s->n_link, k.link)) continue;
+        if (is_gone(p->link, s->n_link, k.link) || !keep_references(s, p, &k)) continue;
         k.link = moved(p->link, s->n_link, k.link);
         sensors[n_sensor++] = k;
     }

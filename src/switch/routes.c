@@ -655,9 +655,16 @@ int32_t usi_switch_count_writers(const us_switch *sw, int32_t n, const char *top
     return count;
 }
 
+// What an endpoint of a source offers, in its partitions. Those of requests are the dialect's.
+static us_qos qos_of(const us_endpoint *e) {
+    us_qos qos = e->qos;
+    if (usi_request_service_of(e->topic) == 0) memcpy(qos.partition, e->partitions, sizeof qos.partition);
+    return qos;
+}
+
 // History depth and durability of a new route, by what the endpoint offers and what is usual for its topic.
 static us_qos choose_qos(const us_switch *sw, const us_endpoint *e, const us_message_type *type, int32_t n) {
-    us_qos qos = e->qos;
+    us_qos qos = qos_of(e);
     us_qos usual = us_qos_for_topic(e->topic, type);
     if (usual.depth > qos.depth) qos.depth = usual.depth;
     if (qos.is_transient_local) {
@@ -718,7 +725,7 @@ static void add_endpoint(us_switch *sw, us_switch_source source, const us_endpoi
         status = add_route(sw, e->topic, type, dialect, qos, !e->is_writer, find_node(sw, e->node), &err);
         route = find_route(sw, e->topic, type, dialect);
     }
-    if (!status && route) status = add_side(sw, route, source, e->qos, &err);
+    if (!status && route) status = add_side(sw, route, source, qos_of(e), &err);
     if (status && !sw->is_full) {
         sw->is_full = true;
         usi_switch_log(sw, "topic %s is not passed on: %s", e->topic, err.message);

@@ -78,6 +78,7 @@
     X(OSRSetTM)                             \
     X(OSRGetName)                           \
     X(OSRGetSemiMajor)                      \
+    X(OSRGetInvFlattening)                  \
     X(OSRGetLinearUnits)                    \
     X(OSRGetTargetLinearUnits)              \
     X(OSRSetLinearUnitsAndUpdateParameters) \

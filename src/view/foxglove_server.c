@@ -11,6 +11,7 @@
 // subscribed to.
 #include "view/view__foxglove_session.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -33,6 +34,11 @@ typedef struct record {
     int64_t time;  // ns, simulated
 } record;
 _Static_assert(sizeof(record) == SLOT, "a record fits wherever one may begin");
+
+// Messages per second of one client that ask for something, and how many at once: each of them is work for
+// the server, files of meshes and what is said again to all the most. Samples for a robot's channels are not
+// counted: its mailbox has limits of its own.
+static const double ASK_RATE = 200, ASK_BURST = 2000;
 
 typedef usi_foxglove_session session;
 typedef usi_client_channel client_channel;
@@ -365,7 +371,8 @@ static us_status on_open(void *context, usi_web_client *client, void **out_sessi
                    .client = client,
                    .subscription = subscription,
                    .n_ring_lost = atomic_load(&f->n_lost),
-                   .time = -1};
+                   .time = -1,
+                   .allowance = ASK_BURST};
     for (int32_t i = 0; i < f->n_channel; i++)
         s->subscription[i] = -1;
     for (int32_t k = 0; k < USI_FOXGLOVE_CLIENT_CHANNELS; k++)
@@ -381,6 +388,17 @@ static us_status on_open(void *context, usi_web_client *client, void **out_sessi
     return US_OK;
 }
 
+static bool may_ask(session *s) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    const double now = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    s->allowance = fmin(ASK_BURST, s->allowance + ASK_RATE * (now - s->allowed));
+    s->allowed = now;
+    if (s->allowance < 1) return false;
+    s->allowance -= 1;
+    return true;
+}
+
 static void on_message(void *context, void *of, bool is_binary, const void *bytes, size_t length) {
     usi_foxglove *f = context;
     session *s = of;
@@ -389,6 +407,11 @@ static void on_message(void *context, void *of, bool is_binary, const void *byte
     char text[160];
     if (usi_foxglove_parse(is_binary, bytes, length, m, &err)) {
         usi_foxglove_report_error(s, err.message);
+        return;
+    }
+    if (m->op != USI_FOXGLOVE_DATA && !may_ask(s)) {
+        snprintf(text, sizeof text, "more than %.0f requests per second: send fewer", ASK_RATE);
+        usi_foxglove_report_error(s, text);
         return;
     }
     switch (m->op) {

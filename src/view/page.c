@@ -272,6 +272,7 @@ us_status us_view_create(us_world *world, const us_view_def *def, us_view **out_
     pthread_mutex_init(&view->lock, NULL);
     usi_watch_table_init(&view->table, &a);
     usi_ruts_init(&view->ruts, &a);
+    usi_clouds_init(&view->clouds, &a);
     view->back = 0;
     view->front = 1;
     atomic_init(&view->between, 2);
@@ -300,6 +301,7 @@ void us_view_destroy(us_view *view) {
     usi_foxglove_destroy(view->foxglove);
     usi_view_frames_fini(view);
     usi_ruts_fini(&view->ruts);
+    usi_clouds_fini(&view->clouds);
     usi_page_get_fini(view);
     usi_watch_table_fini(&view->table);
     usi_watch_unref(view->watch);

@@ -325,6 +325,20 @@ static bool send_ruts(usi_session *s, const usi_view_frame *p, double now) {
     return true;
 }
 
+// Turns of lidars, one after the other, to one who has read all before.
+static void send_clouds(usi_session *s, const usi_view_frame *p) {
+    us_view *view = s->view;
+    const uint32_t revision = p->revision->number;
+    if (s->points == 0 || s->hz <= 0) return;
+    if (s->cloud_revision != revision) s->cloud = 0;
+    s->cloud_revision = revision;
+    for (int32_t i = 0; i < USI_CLOUDS_LIDARS && usi_web_backlog(s->client) == 0; i++) {
+        if (!usi_clouds_put(&view->clouds, revision, s->points, &s->cloud, &view->buffer) ||
+            !usi_web_send(s->client, true, view->buffer.at, view->buffer.length))
+            return;
+    }
+}
+
 static void serve(usi_session *s, const usi_view_frame *p, double now) {
     if (s->is_closing || !send_replies(s) || usi_web_backlog(s->client) > SMALL_BACKLOG) return;
     if (!send_log(s)) return;
@@ -335,6 +349,7 @@ static void serve(usi_session *s, const usi_view_frame *p, double now) {
         return;
     send_frame(s, p, now);
     send_ruts(s, p, now);
+    send_clouds(s, p);
 }
 
 void usi_page_wake(us_view *view) {
@@ -366,13 +381,16 @@ void usi_session_drained(void *context, void *session) {
 static void gather_requests(us_view *view) {
     double hz = 0;
     bool contacts = false, torques = false;
+    int32_t points = 0;
     for (const usi_session *s = view->sessions; s; s = s->next) {
         hz = fmax(hz, fmax(s->hz, USI_PAGE_STATUS_HZ));
         contacts |= s->enable_contacts && s->hz > 0;
         torques |= s->enable_torques && s->hz > 0;
+        if (s->hz > 0 && s->points > points) points = s->points;
     }
     atomic_store(&view->want_contacts, contacts);
     atomic_store(&view->want_torques, torques);
+    atomic_store(&view->want_points, points);
     atomic_store(&view->rate, (int32_t)ceil(hz));
 }
 
@@ -380,6 +398,7 @@ static void take_view(usi_session *s, const usi_view_message *m) {
     if (m->has & USI_VIEW_HAS_HZ) s->hz = m->hz;
     if (m->has & USI_VIEW_HAS_CONTACTS) s->enable_contacts = m->enable_contacts;
     if (m->has & USI_VIEW_HAS_TORQUES) s->enable_torques = m->enable_torques;
+    if (m->has & USI_VIEW_HAS_POINTS) s->points = m->points;
     if (m->has & USI_VIEW_HAS_TOPICS) {
         if (m->enable_topics && !s->enable_topics) s->topics = 0;
         s->enable_topics = m->enable_topics;

@@ -53,13 +53,14 @@ typedef struct usi_foxglove_session {
     int64_t *subscription;  // per channel: the client's number for it; -1: none
     usi_client_channel says[USI_FOXGLOVE_CLIENT_CHANNELS];
     int32_t n_error;
-    int64_t n_lost;        // samples, not reported yet
-    uint64_t n_ring_lost;  // as it was when last sent
-    int64_t n_busy;        // commands that found no room, not reported yet
-    int64_t reported;      // ms, monotonic: when losses were last sent
-    int64_t clocked;       // ms, monotonic: when the time was last sent
-    int64_t time;          // ns, simulated: what was sent; -1: nothing
-    uint32_t watched;      // parameters whose changes it wants, a bit for each
+    double allowance, allowed;  // requests that it may send now, and when that was reckoned
+    int64_t n_lost;             // samples, not reported yet
+    uint64_t n_ring_lost;       // as it was when last sent
+    int64_t n_busy;             // commands that found no room, not reported yet
+    int64_t reported;           // ms, monotonic: when losses were last sent
+    int64_t clocked;            // ms, monotonic: when the time was last sent
+    int64_t time;               // ns, simulated: what was sent; -1: nothing
+    uint32_t watched;           // parameters whose changes it wants, a bit for each
     double told_rate;
     bool told_paused;
     usi_foxglove_wait wait[USI_FOXGLOVE_WAITING];  // guarded by the lock: the stepping thread answers

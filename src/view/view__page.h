@@ -23,6 +23,7 @@
 #include "spec/spec.h"
 #include "understudy/view.h"
 #include "view/view__bytes.h"
+#include "view/view__clouds.h"
 #include "view/view__ruts.h"
 #include "view/view__watch.h"
 #include "wire/view.h"
@@ -163,9 +164,12 @@ typedef struct usi_session {
     uint32_t revision;
     int64_t tick;
     uint64_t jump, frame, status, pairs, log, topics;  // 0: none yet
-    uint32_t patches;                                  // the revision whose patches it was told
-    uint64_t rut;                                      // the newest that it has
-    double rut_due;                                    // s, monotonic
+    int32_t points;                                    // of a lidar in a frame that it wants
+    uint64_t cloud;                                    // the newest that it has
+    uint32_t cloud_revision;
+    uint32_t patches;  // the revision whose patches it was told
+    uint64_t rut;      // the newest that it has
+    double rut_due;    // s, monotonic
     bool is_watching_sent;
     uint32_t watching_revision;
     int32_t n_sent, cap_sent;
@@ -224,6 +228,7 @@ struct us_view {
     // What the server's thread asks of the stepping thread.
     _Atomic int32_t rate;  // frames per second; 0: nobody looks
     _Atomic bool want_contacts, want_torques;
+    _Atomic int32_t want_points;
     _Atomic uint64_t watch_generation;
 
     pthread_mutex_t lock;
@@ -236,7 +241,8 @@ struct us_view {
         between;  // which one lies between the threads; 4 is added when the server's thread has not seen it
     uint32_t back, front;  // the stepping thread's, the server's
     usi_frame_taker taker;
-    usi_ruts ruts;  // has a lock of its own
+    usi_ruts ruts;  // these two have locks of their own
+    usi_clouds clouds;
 
     // The server's thread alone.
     usi_session *sessions;

@@ -299,6 +299,8 @@ static bool take(us_view *view, const us_view_pace *pace, double now) {
     }
     find_values(view, sim);
     usi_ruts_take(&view->ruts, sim, t->revision->number, t->jump, now);
+    usi_clouds_take(&view->clouds, sim, t->revision->number, t->jump,
+                    atomic_load_explicit(&view->want_points, memory_order_relaxed));
 
     if (p->revision != t->revision) {
         usi_revision_unref(p->revision);

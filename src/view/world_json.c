@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "geom/geom.h"
+#include "model/lidars.h"
+#include "model/robots.h"
 #include "understudy/network.h"
 #include "view/view__asset.h"
 #include "view/view__bytes.h"
@@ -335,6 +337,34 @@ static void put_regions(usi_json *json, const usi_revision *revision, const us_s
     usi_json_end(json, ']');
 }
 
+// What robots measure with, and of a lidar what its cloud is called in frames.
+static void put_sensor(usi_json *json, const us_model *model, const usi_sensor *sensor) {
+    usi_json_begin(json, NULL, '{');
+    usi_json_text(json, "robot", model->robot[sensor->robot].name);
+    usi_json_text(json, "name", sensor->name);
+    usi_json_text(json, "kind", sensor->kind->name);
+    usi_json_number(json, "rate", sensor->rate);
+    usi_json_integer(json, "link", sensor->body);
+    put_pose(json, sensor->X_BS);
+    if (sensor->kind->is_frame) {
+        const usi_lidar *l = &model->lidar[sensor->lidar];
+        usi_json_integer(json, "lidar", sensor->lidar);
+        usi_json_integer(json, "rings", l->n_ring);
+        usi_json_number(json, "range", l->def->max_range);
+        usi_json_number(json, "start", l->def->start);
+        usi_json_number(json, "sweep", l->def->sweep);
+        usi_json_numbers(json, "elevation", (double[2]){atan(l->lowest), atan(l->highest)}, 2);
+    }
+    usi_json_end(json, '}');
+}
+
+static void put_sensors(usi_json *json, const us_model *model) {
+    usi_json_begin(json, "sensors", '[');
+    for (int32_t i = 0; i < model->n_sensor; i++)
+        put_sensor(json, model, &model->sensor[i]);
+    usi_json_end(json, ']');
+}
+
 static void put_relations(usi_json *json, const us_spec *spec, const us_spec_counts *n) {
     usi_json_begin(json, "materials", '[');
     for (int32_t i = 0; i < n->n_material; i++)
@@ -395,6 +425,7 @@ static void put_world(usi_json *json, const usi_revision *revision) {
     put_shapes(json, revision, n.n_shape);
     put_relations(json, spec, &n);
     put_regions(json, revision, &n);
+    put_sensors(json, revision->model);
     usi_json_end(json, '}');
 }
 

@@ -234,9 +234,9 @@ static bool ends_with(const char *text, const char *end) {
 
 static bool read_one(usi_interface_reading *r, const char *path) {
     if (ends_with(path, ".idl")) return usi_idl_read(r, path);
-    if (ends_with(path, ".msg")) return usi_ros_msg_read(r, path);
-    return usi_reading_fail(r, US_ERR_NAME, path, 0, "name a file that ends with .idl or .msg",
-                            "neither an IDL nor a .msg file");
+    if (usi_is_ros_file(path)) return usi_ros_msg_read(r, path);
+    return usi_reading_fail(r, US_ERR_NAME, path, 0, "name a file that ends with .idl, .msg, .srv or .action",
+                            "neither an IDL file nor one of ROS 2");
 }
 
 // A nested key is a key of its struct alone; whole sequences and unions are none.

@@ -112,6 +112,7 @@ us_status usi_interface_describe(us_interface *to);
 
 // ---- idl.c, ros_msg.c ----
 bool usi_idl_read(usi_interface_reading *r, const char *path);
+bool usi_is_ros_file(const char *path);  // by its name: .msg, .srv, .action
 bool usi_ros_msg_read(usi_interface_reading *r, const char *path);
 
 #endif

@@ -33,7 +33,7 @@ static int32_t find_field(const us_message_type *type, const char *name, size_t 
 static bool read_item(const char **path, int64_t open, int64_t *out) {
     const char *at = *path + 1;
     const size_t n = strspn(at, "0123456789");
-    if (at[n] != ']' || n > 10 || (n == 0 && open < 0)) return false;
+    if (at[n] != ']' || n > 10 || (n == 0 && open == -1)) return false;
     *out = n == 0 ? open : strtoll(at, NULL, 10);
     *path = at + n + 1;
     return true;
@@ -65,7 +65,7 @@ us_status usi_member_find(const us_message_type *type, const char *path, int64_t
         if (*path == 0) return US_OK;
         is_inside = *path == '[' && f->kind == USI_KIND_MESSAGE && f->type->is_inner;
         if (f->kind != USI_KIND_MESSAGE || (!is_inside && *path != '.') ||
-            (f->shape != USI_SHAPE_ONE && item < 0)) {
+            (f->shape != USI_SHAPE_ONE && item == -1)) {
             us_error_set(err, US_ERR_NAME, place, "write a path like \"motor[3].q\"",
                          "\"%.100s\": nothing can follow \"%.60s\"", whole, f->name);
             return US_ERR_NAME;
@@ -86,10 +86,19 @@ int usi_member_compare(const usi_member *a, const usi_member *b) {
 bool usi_members_agree(const us_message_type *type, const usi_member *a, const usi_member *b) {
     for (int32_t i = 0; i < a->n_step && i < b->n_step; i++) {
         if (a->field[i] != b->field[i]) return !type->is_union || a->field[i] == 0 || b->field[i] == 0;
-        if (a->item[i] != b->item[i] || i + 1 == a->n_step || i + 1 == b->n_step) return true;
+        if (a->item[i] != b->item[i]) return a->item[i] != USI_MEMBER_EACH && b->item[i] != USI_MEMBER_EACH;
+        if (i + 1 == a->n_step || i + 1 == b->n_step) return true;
         type = type->fields[a->field[i]].type;
     }
     return true;
+}
+
+bool usi_member_is_listed(const usi_member *a, const usi_member *b) {
+    for (int32_t i = 0; i < a->n_step && i < b->n_step && a->field[i] == b->field[i]; i++) {
+        if (a->item[i] != b->item[i]) return false;
+        if (a->item[i] == USI_MEMBER_EACH) return true;
+    }
+    return false;
 }
 
 // ---- reading ----
@@ -183,6 +192,7 @@ typedef struct member_writing {
     size_t cap, at;  // behind the header
     const usi_member *member;
     const usi_wire_value *value;
+    const usi_member_list *list;
 } member_writing;
 
 static uint8_t *make_room(member_writing *w, size_t n, size_t align) {
@@ -271,7 +281,7 @@ static void write_message(member_writing *w, const us_message_type *type, int32_
 static void write_element(member_writing *w, const usi_message_field *f, int32_t first, int32_t end,
                           int32_t depth) {
     static const usi_wire_value nothing = {0};
-    const usi_wire_value *v = first < end ? &w->value[first] : &nothing;
+    const usi_wire_value *v = first < end && w->value ? &w->value[first] : &nothing;
     if (f->kind == USI_KIND_MESSAGE) {
         write_message(w, f->type, first, end, depth + 1);
     } else if (f->kind == USI_KIND_STRING) {
@@ -281,10 +291,27 @@ static void write_element(member_writing *w, const usi_message_field *f, int32_t
     }
 }
 
+// All elements of a list; of an array what is left stays 0.
+// NOLINTNEXTLINE(misc-no-recursion): types nest at most USI_MESSAGE_DEPTH deep
+static void write_list(member_writing *w, const usi_message_field *f, int32_t first, int32_t end,
+                       int32_t depth) {
+    const uint32_t n = w->list->count(w->list->context, first);
+    const uint32_t n_place = f->shape == USI_SHAPE_SEQUENCE ? n : f->count;
+    if (f->shape == USI_SHAPE_SEQUENCE) put_count(w, n);
+    for (uint32_t k = 0; k < n_place; k++) {
+        if (k < n) w->list->fill(w->list->context, first, end, k);
+        write_element(w, f, first, k < n ? end : first, depth);
+    }
+}
+
 // NOLINTNEXTLINE(misc-no-recursion): types nest at most USI_MESSAGE_DEPTH deep
 static void write_field(member_writing *w, const usi_message_field *f, int32_t first, int32_t end,
                         int32_t depth) {
     uint32_t n = f->shape == USI_SHAPE_ONE ? 1 : f->count;
+    if (first < end && w->member[first].item[depth] == USI_MEMBER_EACH) {
+        write_list(w, f, first, end, depth);
+        return;
+    }
     if (f->shape == USI_SHAPE_SEQUENCE) {
         n = first < end ? (uint32_t)w->member[end - 1].item[depth] + 1 : 0;
         put_count(w, n);
@@ -346,10 +373,13 @@ static void write_message(member_writing *w, const us_message_type *type, int32_
 }
 
 size_t usi_members_write(const us_message_type *type, const usi_member *members, const usi_wire_value *values,
-                         int32_t n, void *buf, size_t cap) {
+                         int32_t n, const usi_member_list *list, void *buf, size_t cap) {
     static const uint8_t header[4] = {0, 1, 0, 0};
-    member_writing w = {
-        .bytes = (uint8_t *)buf + 4, .cap = cap > 4 ? cap - 4 : 0, .member = members, .value = values};
+    member_writing w = {.bytes = buf ? (uint8_t *)buf + 4 : NULL,
+                        .cap = cap > 4 ? cap - 4 : 0,
+                        .member = members,
+                        .value = values,
+                        .list = list};
     if (cap >= 4) memcpy(buf, header, 4);
     write_message(&w, type, 0, n, 0);
     return w.at + 4;
@@ -418,7 +448,7 @@ us_status us_message_compose(const us_message_type *type, const us_member_value 
                                  .text = values[i].text,
                                  .length = is_text ? (uint32_t)strlen(values[i].text) : 0};
     }
-    *out_length = usi_members_write(type, members, v, n, buf, cap);
+    *out_length = usi_members_write(type, members, v, n, NULL, buf, cap);
     return *out_length <= cap ? US_OK
                               : us_error_set(err, US_ERR_LIMIT, NULL, "give a larger buffer",
                                              "the sample has %zu bytes", *out_length);

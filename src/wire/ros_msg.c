@@ -1,4 +1,6 @@
-// Messages of ROS 2 (.msg files): one type per file, named after it and the directory of its package.
+// Messages, services and actions of ROS 2 (.msg, .srv and .action files): their types, named after the file
+// and the directory of its package. Lines of dashes stand between request and response of a service, and
+// between goal, result and feedback of an action, whose services and feedback topic have types made of these.
 //
 //     # a comment
 //     uint8 MODE_STOP=0          a constant
@@ -12,10 +14,27 @@
 #include "base/text_value.h"
 #include "wire/interface_types.h"
 
+enum { MAX_PART = 3 };
+
+typedef struct file_kind {
+    const char *end, *directory, *what;
+    int32_t n_part;
+    const char *parts[MAX_PART];
+} file_kind;
+
+static const file_kind kinds[] = {
+    {".msg", "msg", "a message", 1, {""}},
+    {".srv", "srv", "a service", 2, {"_Request", "_Response"}},
+    {".action", "action", "an action", 3, {"_Goal", "_Result", "_Feedback"}},
+};
+enum { N_KIND = sizeof kinds / sizeof kinds[0] };
+
 typedef struct msg {
     usi_interface_reading *r;
     const char *path;
     int32_t line, depth;
+    const struct file_kind *kind;
+    const char *part;  // behind the name: "_Request"
     char package[100], name[100];
     usi_message_field *field;
     int32_t n_field;
@@ -27,6 +46,15 @@ static const char blanks[] = " \t\r";
 
 #define fail(m, status, remedy, ...) \
     usi_reading_fail((m)->r, status, (m)->path, (m)->line, remedy, __VA_ARGS__)
+
+// NULL: it is no file of ROS 2.
+static const file_kind *kind_of(const char *path) {
+    for (int i = 0; i < N_KIND; i++) {
+        const size_t n = strlen(path), end = strlen(kinds[i].end);
+        if (n > end && strcmp(path + n - end, kinds[i].end) == 0) return &kinds[i];
+    }
+    return NULL;
+}
 
 static bool is_name(const char *text, size_t n) {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
@@ -152,8 +180,8 @@ static bool read_constant(msg *m, const usi_message_field *type, const char *nam
     if (type->shape != USI_SHAPE_ONE || type->kind == USI_KIND_MESSAGE)
         return fail(m, US_ERR_VALUE, "write a number or a string", "the constant \"%.*s\" is neither", (int)n,
                     name);
-    if (snprintf(full, sizeof full, "%s::msg::%s::%.*s", m->package, m->name, (int)n, name) >=
-        (int)sizeof full)
+    if (snprintf(full, sizeof full, "%s::%s::%s%s::%.*s", m->package, m->kind->directory, m->name, m->part,
+                 (int)n, name) >= (int)sizeof full)
         return fail(m, US_ERR_LIMIT, "write a shorter one", "a name is too long");
     const bool is_true = strcmp(value, "true") == 0 || strcmp(value, "True") == 0;
     const bool is_false = strcmp(value, "false") == 0 || strcmp(value, "False") == 0;
@@ -197,9 +225,6 @@ static bool read_line(msg *m, char *line) {
     char *at = line + strspn(line, blanks);
     size_t n = strcspn(at, blanks);
     if (n == 0 || *at == '#') return true;
-    if (strncmp(at, "---", 3) == 0)
-        return fail(m, US_ERR_SYNTAX, "read .msg files; services and actions have files of their own",
-                    "a line of dashes stands between the parts of a service, not in a message");
     if (n >= sizeof word)
         return fail(m, US_ERR_LIMIT, "write a shorter one", "a word has more than %d characters",
                     MAX_WORD - 1);
@@ -221,18 +246,24 @@ static bool read_line(msg *m, char *line) {
     return read_constant(m, &type, at, n, value);
 }
 
-static bool read_lines(msg *m, const char *text, size_t length) {
+// The lines from *at on, up to one of dashes; *out_has_dashes: that one came.
+static bool read_lines(msg *m, const char *text, size_t length, size_t *at, bool *out_has_dashes) {
     char line[USI_INTERFACE_TEXT];
-    for (size_t at = 0; at < length; m->line++) {
-        const char *end = memchr(text + at, '\n', length - at);
-        const size_t n = end ? (size_t)(end - text) - at : length - at;
-        const bool is_comment = text[at] == '#';
+    *out_has_dashes = false;
+    for (; *at < length && !*out_has_dashes; m->line++) {
+        const char *end = memchr(text + *at, '\n', length - *at);
+        const size_t n = end ? (size_t)(end - text) - *at : length - *at;
+        const bool is_comment = text[*at] == '#';
         if (!is_comment && n >= sizeof line)
             return fail(m, US_ERR_LIMIT, "break it, or shorten the comment",
                         "a line has more than %d characters", USI_INTERFACE_TEXT - 1);
-        snprintf(line, sizeof line, "%.*s", (int)(is_comment ? 0 : n), text + at);
-        if (!read_line(m, line)) return false;
-        at += n + 1;
+        snprintf(line, sizeof line, "%.*s", (int)(is_comment ? 0 : n), text + *at);
+        *out_has_dashes = strncmp(line, "---", 3) == 0;
+        if (*out_has_dashes && m->kind->n_part == 1)
+            return fail(m, US_ERR_SYNTAX, "call a service .srv and an action .action",
+                        "a line of dashes stands between the parts of a service, not in a message");
+        if (!*out_has_dashes && !read_line(m, line)) return false;
+        *at += n + 1;
     }
     return true;
 }
@@ -243,7 +274,7 @@ static bool read_lines(msg *m, const char *text, size_t length) {
 // without a directory is of the package "interface".
 static bool name_after_path(msg *m) {
     const char *slash = strrchr(m->path, '/'), *file = slash ? slash + 1 : m->path;
-    const size_t n = strlen(file) - strlen(".msg");
+    const size_t n = strlen(file) - strlen(m->kind->end);
     const char *end = slash;
     if (!is_name(file, n))
         return fail(m, US_ERR_NAME, "name it like JointState.msg", "the file's name is no name of a type");
@@ -252,7 +283,8 @@ static bool name_after_path(msg *m) {
         const char *start = end;
         while (start > m->path && start[-1] != '/')
             start--;
-        if ((size_t)(end - start) != 3 || memcmp(start, "msg", 3) != 0) {
+        const size_t n_directory = strlen(m->kind->directory);
+        if ((size_t)(end - start) != n_directory || memcmp(start, m->kind->directory, n_directory) != 0) {
             if (is_name(start, (size_t)(end - start)))
                 snprintf(m->package, sizeof m->package, "%.*s", (int)(end - start), start);
             break;
@@ -263,30 +295,76 @@ static bool name_after_path(msg *m) {
     return true;
 }
 
-static bool read_type_of_file(msg *m, const char *text, size_t length) {
+static void name_type(const msg *m, const char *part, char out[USI_INTERFACE_NAME + 16]) {
+    snprintf(out, USI_INTERFACE_NAME + 16, "%s::%s::dds_::%s%s_", m->package, m->kind->directory, m->name,
+             part);
+}
+
+// A type whose name was said; *out is a member of it.
+static bool define(msg *m, const char *part, const usi_message_field *fields, int32_t n,
+                   usi_message_field *out) {
     static const usi_message_field empty = {.name = "structure_needs_at_least_one_member",
                                             .kind = USI_KIND_UINT8};
     char full[USI_INTERFACE_NAME + 16];
-    snprintf(full, sizeof full, "%s::msg::dds_::%s_", m->package, m->name);
-    if (!usi_symbol_add(m->r, m->path, 0, full, USI_SYMBOL_FORWARD)) return false;
-    m->line = 1;
-    if (!read_lines(m, text, length)) return false;
-    const bool is_empty = m->n_field == 0;
-    m->line = 0;
-    us_message_type *type =
-        usi_type_add(m->r, m->path, 0, full, is_empty ? &empty : m->field, is_empty ? 1 : m->n_field);
+    name_type(m, part, full);
+    us_message_type *type = usi_type_add(m->r, m->path, 0, full, n == 0 ? &empty : fields, n == 0 ? 1 : n);
     if (!type) return false;
-    type->is_empty = is_empty;
+    type->is_empty = n == 0;
+    *out = (usi_message_field){.kind = USI_KIND_MESSAGE, .type = type};
     usi_symbol *symbol = usi_symbol_find(m->r->to, full);
+    if (!symbol) symbol = usi_symbol_add(m->r, m->path, 0, full, USI_SYMBOL_TYPE);
+    if (!symbol) return false;
     symbol->kind = USI_SYMBOL_TYPE;
     symbol->is_struct = true;
-    symbol->type = (usi_message_field){.kind = USI_KIND_MESSAGE, .type = type};
+    symbol->type = *out;
     return true;
+}
+
+// The types by which an action is carried, of its parts.
+static bool define_action(msg *m, const usi_message_field part[MAX_PART]) {
+    usi_message_field id = {.name = "goal_id", .kind = USI_KIND_MESSAGE}, made;
+    usi_message_field stamp = {.name = "stamp", .kind = USI_KIND_MESSAGE};
+    id.type = us_message_find("unique_identifier_msgs/msg/UUID");
+    stamp.type = us_message_find("builtin_interfaces/msg/Time");
+    usi_message_field goal = part[0], result = part[1], feedback = part[2];
+    goal.name = "goal";
+    result.name = "result";
+    feedback.name = "feedback";
+    const usi_message_field accepted = {.name = "accepted", .kind = USI_KIND_BOOL};
+    const usi_message_field status = {.name = "status", .kind = USI_KIND_INT8};
+    return define(m, "_SendGoal_Request", (usi_message_field[]){id, goal}, 2, &made) &&
+           define(m, "_SendGoal_Response", (usi_message_field[]){accepted, stamp}, 2, &made) &&
+           define(m, "_GetResult_Request", &id, 1, &made) &&
+           define(m, "_GetResult_Response", (usi_message_field[]){status, result}, 2, &made) &&
+           define(m, "_FeedbackMessage", (usi_message_field[]){id, feedback}, 2, &made);
+}
+
+static bool read_types_of_file(msg *m, const char *text, size_t length) {
+    const file_kind *k = m->kind;
+    usi_message_field part[MAX_PART];
+    size_t at = 0;
+    m->line = 1;
+    for (int32_t i = 0; i < k->n_part; i++) {
+        char full[USI_INTERFACE_NAME + 16];
+        bool has_dashes = false;
+        m->part = k->parts[i];
+        m->n_field = 0;
+        name_type(m, m->part, full);
+        if (!usi_symbol_add(m->r, m->path, 0, full, USI_SYMBOL_FORWARD) ||
+            !read_lines(m, text, length, &at, &has_dashes))
+            return false;
+        if (has_dashes != (i + 1 < k->n_part))
+            return fail(m, US_ERR_SYNTAX,
+                        "write --- between request and response, or goal, result and feedback",
+                        "%s has %d parts, with a line of dashes between", k->what, (int)k->n_part);
+        if (!define(m, m->part, m->field, m->n_field, &part[i])) return false;
+    }
+    return k->n_part < MAX_PART || define_action(m, part);
 }
 
 static bool read_in(usi_interface_reading *r, const char *path, const char *from, int32_t line,
                     int32_t depth) {
-    msg m = {.r = r, .depth = depth};
+    msg m = {.r = r, .depth = depth, .kind = kind_of(path), .part = ""};
     const char *text = NULL;
     size_t length = 0;
     bool is_new = false;
@@ -300,9 +378,10 @@ static bool read_in(usi_interface_reading *r, const char *path, const char *from
     const size_t bytes = USI_INTERFACE_FIELDS * sizeof *m.field;
     m.field = usi_alloc(&r->to->allocator, bytes, _Alignof(usi_message_field));
     if (!m.field) return fail(&m, US_ERR_MEMORY, "free memory", "no memory left for the interface");
-    const bool is_good = read_type_of_file(&m, text, length);
+    const bool is_good = read_types_of_file(&m, text, length);
     usi_release(&r->to->allocator, m.field, bytes, _Alignof(usi_message_field));
     return is_good;
 }
 
+bool usi_is_ros_file(const char *path) { return kind_of(path) != NULL; }
 bool usi_ros_msg_read(usi_interface_reading *r, const char *path) { return read_in(r, path, NULL, 0, 0); }

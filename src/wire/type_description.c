@@ -2,7 +2,8 @@
 // definition as .msg text.
 //
 // Only types with names of ROS 2 ("pkg/msg/Name") have a hash: others are never asked for one. The halves of
-// a service ("pkg/srv/Name_Request", "_Response") have that of the whole, where both are there. A union has
+// a service ("pkg/srv/Name_Request", "_Response"), those of actions too, have that of the whole, where both
+// are there. A union has
 // neither hash nor definition, nor has what contains one.
 #include <stdarg.h>
 #include <stdio.h>
@@ -170,12 +171,23 @@ static const char *make_hash(description *d, const us_message_type *type) {
     return finish_hash(d);
 }
 
+// Whether it is the request or response of a service; those of an action's goals and results are such.
+static bool is_half(const us_message_type *type) {
+    static const char *const ends[] = {"_SendGoal_Request", "_SendGoal_Response", "_GetResult_Request",
+                                       "_GetResult_Response"};
+    const size_t n = strlen(type->name);
+    bool is = strstr(type->name, "/srv/") != NULL;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0] && strstr(type->name, "/action/"); i++)
+        is = is || (n > strlen(ends[i]) && strcmp(type->name + n - strlen(ends[i]), ends[i]) == 0);
+    return is;
+}
+
 // The other half of a service, with the end of its name in place of `end`; NULL: there is none.
 static const us_message_type *find_half(const us_interface *of, const us_message_type *type,
                                         const char *end) {
     char name[USI_INTERFACE_NAME + 32];
     const char *last = strrchr(type->name, '_');
-    if (!strstr(type->name, "/srv/") || !last) return NULL;
+    if (!is_half(type) || !last) return NULL;
     snprintf(name, sizeof name, "%.*s%s", (int)(last - type->name), type->name, end);
     return us_interface_find(of, name);
 }
@@ -260,10 +272,9 @@ us_status usi_interface_describe(us_interface *to) {
         bool is_ros = is_ros_name(type);
         for (int32_t k = 0; k < d.n; k++)
             is_ros = is_ros && is_ros_name(d.inside[k]);
-        const bool is_half = strstr(type->name, "/srv/") != NULL;
-        const char *hash = !is_ros   ? ""
-                           : is_half ? make_service_hash(to, &to->arena, type)
-                                     : make_hash(&d, type);
+        const char *hash = !is_ros         ? ""
+                           : is_half(type) ? make_service_hash(to, &to->arena, type)
+                                           : make_hash(&d, type);
         const char *schema = make_schema(&d, type);
         if (!hash || !schema) return US_ERR_MEMORY;
         type->hash = hash;

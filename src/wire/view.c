@@ -14,6 +14,12 @@ static uint8_t *put_u32(uint8_t *at, uint32_t x) {
     return at + 4;
 }
 
+static uint8_t *put_i16(uint8_t *at, int16_t x) {
+    at[0] = (uint8_t)((uint16_t)x & 0xff);
+    at[1] = (uint8_t)((uint16_t)x >> 8);
+    return at + 2;
+}
+
 static uint8_t *put_u64(uint8_t *at, uint64_t x) {
     for (int i = 0; i < 8; i++)
         at[i] = (uint8_t)(x >> (8 * i));
@@ -73,10 +79,24 @@ uint8_t *usi_view_put_rut(uint8_t *at, int32_t patch, int32_t u, int32_t v, floa
     at = put_u32(at, (uint32_t)u);
     at = put_u32(at, (uint32_t)v);
     at = put_f32(at, unit);
-    for (int i = 0; i < USI_VIEW_RUT_COLUMNS; i++) {
-        *at++ = (uint8_t)((uint16_t)change[i] & 0xff);
-        *at++ = (uint8_t)((uint16_t)change[i] >> 8);
-    }
+    for (int i = 0; i < USI_VIEW_RUT_COLUMNS; i++)
+        at = put_i16(at, change[i]);
+    return at;
+}
+
+uint8_t *usi_view_put_cloud(uint8_t *at, const usi_view_cloud *cloud) {
+    at = put_u32(at, cloud->lidar);
+    at = put_f32(at, cloud->unit);
+    for (int i = 0; i < 3; i++)
+        at = put_f64(at, cloud->origin[i]);
+    return at;
+}
+
+uint8_t *usi_view_put_point(uint8_t *at, const int16_t place[3], uint8_t intensity, uint8_t ring) {
+    for (int i = 0; i < 3; i++)
+        at = put_i16(at, place[i]);
+    *at++ = intensity;
+    *at++ = ring;
     return at;
 }
 
@@ -166,7 +186,7 @@ static const struct {
     usi_view_op op;
     const char *fields[5];
 } ops[] = {
-    {"view", USI_VIEW_OP_VIEW, {"hz", "contacts", "torques", "topics"}},
+    {"view", USI_VIEW_OP_VIEW, {"hz", "contacts", "torques", "topics", "points"}},
     {"watch", USI_VIEW_OP_WATCH, {"generation", "values"}},
     {"full", USI_VIEW_OP_FULL, {NULL}},
     {"command", USI_VIEW_OP_COMMAND, {"id", "text"}},
@@ -295,6 +315,12 @@ static us_status read_view(json_reader *r) {
     if (has(r, "hz")) {
         if ((status = read_number(r, "hz", 0, USI_VIEW_HZ, false, &m->hz))) return status;
         m->has |= USI_VIEW_HAS_HZ;
+    }
+    if (has(r, "points")) {
+        double points = 0;
+        if ((status = read_number(r, "points", 0, USI_VIEW_MAX_POINT, true, &points))) return status;
+        m->points = (int32_t)points;
+        m->has |= USI_VIEW_HAS_POINTS;
     }
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         if (!has(r, flags[i].name)) continue;

@@ -16,7 +16,8 @@ typedef enum usi_view_kind {
     USI_VIEW_VALUES,
     USI_VIEW_CONTACTS,
     USI_VIEW_TORQUES,
-    USI_VIEW_RUTS
+    USI_VIEW_RUTS,
+    USI_VIEW_POINTS
 } usi_view_kind;
 
 enum {
@@ -27,6 +28,8 @@ enum {
     USI_VIEW_TORQUE_SIZE = 4,
     USI_VIEW_RUT_COLUMNS = 64 * 64,  // of a tile of a patch
     USI_VIEW_RUT_SIZE = 16 + 2 * USI_VIEW_RUT_COLUMNS,
+    USI_VIEW_CLOUD_SIZE = 32,  // of points: what lies between the head and the entries
+    USI_VIEW_POINT_SIZE = 8,
     USI_VIEW_FULL = 1,  // flag of poses: every body is in it
 };
 
@@ -58,6 +61,15 @@ uint8_t *usi_view_put_torque(uint8_t *at, float torque);
 uint8_t *usi_view_put_rut(uint8_t *at, int32_t patch, int32_t u, int32_t v, float unit,
                           const int16_t change[USI_VIEW_RUT_COLUMNS]);
 
+// The cloud of a lidar: points follow as whole numbers of `unit` m from the origin, along the world's axes.
+typedef struct usi_view_cloud {
+    uint32_t lidar;
+    float unit;        // m
+    double origin[3];  // m, in W
+} usi_view_cloud;
+uint8_t *usi_view_put_cloud(uint8_t *at, const usi_view_cloud *cloud);
+uint8_t *usi_view_put_point(uint8_t *at, const int16_t place[3], uint8_t intensity, uint8_t ring);
+
 // The nearest float; larger values become the largest one.
 float usi_view_float(double value);
 
@@ -69,7 +81,8 @@ enum {
     USI_VIEW_NAME = 255,      // bytes of a name at most
     USI_VIEW_COMMAND = 4096,  // bytes of a world command at most
     USI_VIEW_HZ = 60,
-    USI_VIEW_DEPTH = 2,  // an object with lists in it
+    USI_VIEW_DEPTH = 2,           // an object with lists in it
+    USI_VIEW_MAX_POINT = 200000,  // of each lidar in a frame
 };
 
 typedef enum usi_view_op {
@@ -81,7 +94,13 @@ typedef enum usi_view_op {
 } usi_view_op;
 
 // Fields of `view` may be left out; those that are there.
-enum { USI_VIEW_HAS_HZ = 1, USI_VIEW_HAS_CONTACTS = 2, USI_VIEW_HAS_TORQUES = 4, USI_VIEW_HAS_TOPICS = 8 };
+enum {
+    USI_VIEW_HAS_HZ = 1,
+    USI_VIEW_HAS_CONTACTS = 2,
+    USI_VIEW_HAS_TORQUES = 4,
+    USI_VIEW_HAS_TOPICS = 8,
+    USI_VIEW_HAS_POINTS = 16
+};
 
 // Texts lie in `memory`, end with 0, are UTF-8 and have no control characters. Only the fields of its op mean
 // anything.
@@ -91,6 +110,7 @@ typedef struct usi_view_message {
     uint32_t has;
     double hz;  // 0 .. USI_VIEW_HZ
     bool enable_contacts, enable_torques, enable_topics;
+    int32_t points;  // of each lidar in a frame at most, 0 .. USI_VIEW_MAX_POINT
     // watch
     uint32_t generation;
     int32_t n_value;

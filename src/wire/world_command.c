@@ -449,8 +449,29 @@ static us_status read_fault(usi_command *c, const words *w, us_error *err) {
     c->part = f.part;
     c->fault = f.fault;
     c->other = f.name;
+    c->reading = f.reading;
     c->n_number = f.n_number;
     memcpy(c->number, f.number, sizeof f.number);
+    return US_OK;
+}
+
+// ---------------------------------------------------------------- sensor
+
+// What the parameters are is known to the world.
+static us_status read_sensor(usi_command *c, const words *w, us_error *err) {
+    if (w->n < 3 || !strchr(w->word[1], '/')) return fail_usage(c->verb, err);
+    c->name = w->word[1];
+    if (w->n - 2 > USI_SENSOR_SETTINGS)
+        return us_error_set(err, US_ERR_LIMIT, NULL, "write two commands",
+                            "more than %d parameters are set at once", USI_SENSOR_SETTINGS);
+    for (int32_t i = 2; i < w->n; i++) {
+        char *equals = strchr(w->word[i], '=');
+        if (!equals || equals == w->word[i] || !equals[1])
+            return us_error_set(err, US_ERR_SYNTAX, NULL, "write PARAMETER=VALUE, for example rate=50Hz",
+                                "\"%.60s\" sets no parameter", w->word[i]);
+        *equals = 0;
+        c->setting[c->n_setting++] = (usi_word_pair){w->word[i], equals + 1};
+    }
     return US_OK;
 }
 
@@ -601,6 +622,8 @@ static us_status read_rest(usi_command *c, const words *w, us_error *err) {
         return read_joint(c, w, err);
     case USI_VERB_FAULT:
         return read_fault(c, w, err);
+    case USI_VERB_SENSOR:
+        return read_sensor(c, w, err);
     case USI_VERB_ADOPT:
         return read_adopt(c, w, err);
     default:

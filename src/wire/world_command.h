@@ -30,6 +30,7 @@ enum { USI_COMMAND_MAX = 4096, USI_NAME_MAX = 64 };
     X(USI_VERB_REMOVE, "remove", "remove NAME")                                                    \
     X(USI_VERB_JOINT, "joint", "joint NAME Q [V]")                                                 \
     X(USI_VERB_DRIVE, "drive", "drive NAME POSITION [VELOCITY]")                                   \
+    X(USI_VERB_SENSOR, "sensor", "sensor ROBOT/NAME PARAMETER=VALUE ...")                          \
     X(USI_VERB_FAULT, "fault", "fault ROBOT motor:JOINT=dead, or another fault of docs/faults.md") \
     X(USI_VERB_ADOPT, "adopt", "adopt ROBOT odom=X,Y,YAW velocity=VX,VY,WZ want=VX,VY,WZ joint:NAME=Q,V ...")
 
@@ -150,6 +151,13 @@ typedef struct usi_key_value {
     double value;
 } usi_key_value;
 
+// ---------------------------------------------------------------- sensor
+
+enum { USI_SENSOR_SETTINGS = 16 };  // of one command
+typedef struct usi_word_pair {
+    const char *key, *value;
+} usi_word_pair;
+
 // ---------------------------------------------------------------- all
 
 typedef struct usi_command {
@@ -164,6 +172,9 @@ typedef struct usi_command {
                        // usi_fault_words
     usi_fault_component part;  // that `fault` is about
     usi_fault fault;
+    const char *reading;  // that `fault` is about; "": none
+    int32_t n_setting;    // of `sensor`, whose NAME is ROBOT/NAME
+    usi_word_pair setting[USI_SENSOR_SETTINGS];
     usi_object_def object;
     usi_adopt adopt;  // its names point into `text`
     int32_t n_value;

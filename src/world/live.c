@@ -7,10 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text_value.h"
 #include "proxy/adopt.h"
 #include "proxy/fault.h"
+#include "spec/scene.h"
+#include "spec/sensor_kind.h"
 #include "spec/spec.h"
 #include "spec/xml.h"
+#include "understudy/sensing.h"
 #include "wire/messages.h"
 #include "world/pair_field.h"
 #include "world/world__inner.h"
@@ -351,7 +355,11 @@ static us_status set_fault(usi_live *live, const usi_command *c, char *reply, si
     us_status status = usi_fault_robot(live->revision->spec, c, &group, &joint, &drive, err);
     if (status) return status;
     if (c->part == USI_COMPONENT_MOTOR) return set_motor(live, c, joint, drive, reply, cap, err);
-    usi_fault_words words = {.part = c->part, .fault = c->fault, .name = c->other, .n_number = c->n_number};
+    usi_fault_words words = {.part = c->part,
+                             .fault = c->fault,
+                             .name = c->other,
+                             .reading = c->reading ? c->reading : "",
+                             .n_number = c->n_number};
     memcpy(words.number, c->number, sizeof words.number);
     return usi_proxy_set_fault(live->proxy, live->sim, c->name, &words, reply, cap, err);
 }
@@ -445,10 +453,67 @@ static us_status set_region(usi_live *live, const usi_command *c, char *reply, s
     return US_OK;
 }
 
+// ---------------------------------------------------------------- sensors
+
+static us_status find_sensor(const us_model *m, const char *name, us_sensor *out, us_error *err) {
+    char robot[USI_NAME_MAX + 1], known[32][2 * USI_NAME_MAX + 2];
+    const char *list[32];
+    int32_t n = 0;
+    snprintf(robot, sizeof robot, "%.*s", (int)strcspn(name, "/"), name);
+    *out = us_model_find_sensor(m, robot, strchr(name, '/') + 1);
+    if (out->i >= 0) return US_OK;
+    for (int32_t i = 0; i < us_model_n_sensor(m) && n < 32; i++) {
+        const us_sensor_info k = us_model_get_sensor(m, (us_sensor){i});
+        snprintf(known[n], sizeof known[n], "%.*s/%.*s", USI_NAME_MAX, k.robot, USI_NAME_MAX, k.name);
+        list[n] = known[n];
+        n++;
+    }
+    return usi_fail_unknown("sensor", name, list, n, err);
+}
+
+// The number that a text is for a parameter; what the sensor has no parameter for is its own to say.
+static us_status read_setting(const us_sensor_kind *k, const usi_word_pair *w, double *out, us_error *err) {
+    const int32_t at = usi_find_parameter(k, w->key);
+    const char *unit = strcmp(w->key, "rate") == 0 ? "Hz" : strcmp(w->key, "latency") == 0 ? "s" : NULL;
+    us_error why = {0};
+    *out = 0;
+    if (at >= 0) {
+        if (usi_is_reference(&k->parameters[at])) return US_OK;
+        return usi_read_parameter(&k->parameters[at], w->value, out, err);
+    }
+    us_status status = unit ? usi_measure_in(w->value, unit, out, &why) : US_OK;
+    if (status) return us_error_set(err, status, NULL, why.remedy, "%.60s: %.300s", w->key, why.message);
+    return US_OK;
+}
+
+// All of them or none.
+static us_status set_sensor(usi_live *live, const usi_command *c, char *reply, size_t cap, us_error *err) {
+    const us_model *m = live->revision->model;
+    us_sensor sensor = {-1};
+    double value[USI_SENSOR_SETTINGS], before[USI_SENSOR_SETTINGS];
+    us_status status = find_sensor(m, c->name, &sensor, err);
+    const us_sensor_kind *k = us_model_get_sensor(m, sensor).kind;
+    for (int32_t i = 0; i < c->n_setting && !status; i++)
+        status = read_setting(k, &c->setting[i], &value[i], err);
+    int32_t n = 0;
+    while (n < c->n_setting && !status) {
+        before[n] = us_sim_get_sensor_parameter(live->sim, sensor, c->setting[n].key);
+        status = us_sim_set_sensor_parameter(live->sim, sensor, c->setting[n].key, value[n], err);
+        n += !status;
+    }
+    while (status && n-- > 0)
+        us_sim_set_sensor_parameter(live->sim, sensor, c->setting[n].key, before[n], NULL);
+    size_t used = status ? 0 : (size_t)snprintf(reply, cap, "%s:", c->name);
+    for (int32_t i = 0; i < c->n_setting && !status && used < cap; i++)
+        used += (size_t)snprintf(reply + used, cap - used, " %s=%.9g", c->setting[i].key, value[i]);
+    return status;
+}
+
 us_status usi_live_apply(usi_live *live, const usi_command *c, const char *text, char *reply, size_t cap,
                          us_error *err) {
     if (cap > 0) reply[0] = 0;
     if (c->verb == USI_VERB_SOIL) return set_soil(live, c, reply, cap, err);
+    if (c->verb == USI_VERB_SENSOR) return set_sensor(live, c, reply, cap, err);
     if (c->verb == USI_VERB_REGION) return set_region(live, c, reply, cap, err);
     if (c->verb == USI_VERB_PAIR) return set_pair(live, c, reply, cap, err);
     if (c->verb == USI_VERB_JOINT) return set_joint(live, c, err);

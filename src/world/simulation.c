@@ -10,7 +10,6 @@
 // words. Entities are the robots and objects of the scene, by their names. What the world cannot do is said
 // by GetSimulatorFeatures, and by the result 0 (not supported).
 #include <math.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +17,10 @@
 #include "spec/spec.h"
 #include "understudy/action.h"
 #include "wire/messages.h"
+#include "world/entity_filter.h"
 #include "world/world__inner.h"
 
-enum { N_SLOT = 64, MAX_STEPS = 1000000, NAME = 64 };
+enum { N_SLOT = 64, MAX_STEPS = 1000000, NAME = 64, MAX_REQUEST = 16384 };
 
 // Results, and those of single services.
 enum { NOT_SUPPORTED, DONE, NOT_FOUND, WRONG_STATE, FAILED };
@@ -114,9 +114,11 @@ static slot *take_slot(usi_simulation *s, control_kind k, const void *bytes, siz
     for (int i = 0; i < N_SLOT; i++) {
         slot *x = &s->slots[i];
         if (x->stage != FREE) continue;
-        uint8_t *copy = usi_alloc(&s->w->allocator, length, 16);
-        if (!copy) return NULL;
-        memcpy(copy, bytes, length);
+        // Of one that is too long nothing is kept; it is answered with an error.
+        length = length > MAX_REQUEST ? 0 : length;
+        uint8_t *copy = length ? usi_alloc(&s->w->allocator, length, 16) : NULL;
+        if (length && !copy) return NULL;
+        if (copy) memcpy(copy, bytes, length);
         *x = (slot){.stage = QUEUED, .kind = k, .bytes = copy, .length = length, .order = ++s->n_order};
         atomic_fetch_add(&s->n_used, 1);
         return x;
@@ -145,7 +147,7 @@ static void on_request(void *context, us_service *service, us_request_id id, con
 static bool on_goal(void *context, us_goal_id id, const void *bytes, size_t length) {
     usi_simulation *s = context;
     pthread_mutex_lock(&s->lock);
-    slot *x = take_slot(s, GOAL, bytes, length);
+    slot *x = length > MAX_REQUEST ? NULL : take_slot(s, GOAL, bytes, length);
     if (x) x->goal = id;
     pthread_mutex_unlock(&s->lock);
     return x != NULL;
@@ -298,8 +300,9 @@ static int32_t filter(usi_simulation *s, slot *x, const us_msg_entity_filters *f
         send_result(s, x, NOT_SUPPORTED, "entities have no tags, and are not filtered by bounds");
         return -1;
     }
-    if (has_regex && regcomp(&regex, f->filter, REG_EXTENDED | REG_NOSUB)) {
-        send_result(s, x, FAILED, "the filter is no POSIX extended regular expression");
+    const char *why = has_regex ? usi_entity_filter_compile(f->filter, &regex) : NULL;
+    if (why) {
+        send_result(s, x, FAILED, why);
         return -1;
     }
     int32_t n = 0;
@@ -370,7 +373,7 @@ static bool is_world_frame(const char *frame) {
 
 static void set_entity(usi_simulation *s, slot *x, const us_msg_set_entity_state_request *m) {
     double p[3], rpy[3];
-    char text[400];
+    char text[USI_COMMAND_MAX + 1];
     if (find_entity(s->w->live.revision->spec, m->entity) < 0) {
         send_result(s, x, NOT_FOUND, "there is no such entity");
     } else if (m->set_twist || m->set_acceleration || !m->set_pose) {
@@ -379,7 +382,7 @@ static void set_entity(usi_simulation *s, slot *x, const us_msg_set_entity_state
         send_result(s, x, FAILED,
                     "the pose is not finite, its quaternion has not length 1, or its frame is not world");
     } else {
-        snprintf(text, sizeof text, "move %.60s %.17g %.17g %.17g %.17g %.17g %.17g", m->entity, p[0], p[1],
+        snprintf(text, sizeof text, "move %.3000s %.17g %.17g %.17g %.17g %.17g %.17g", m->entity, p[0], p[1],
                  p[2], rpy[0], rpy[1], rpy[2]);
         post(s, x, text);
     }
@@ -533,9 +536,9 @@ static void answer(usi_simulation *s, slot *x, const void *m) {
         spawn(s, x, m);
         break;
     case DELETE: {
-        char text[128];
+        char text[USI_COMMAND_MAX + 1];
         const bool has = find_entity(s->w->live.revision->spec, named->entity) >= 0;
-        snprintf(text, sizeof text, "remove %.64s", named->entity);
+        snprintf(text, sizeof text, "remove %.3000s", named->entity);
         if (has) {
             post(s, x, text);
         } else {
@@ -569,10 +572,12 @@ static void take(usi_simulation *s, slot *x) {
     const size_t cap = 64 * x->length + 4096;
     void *memory = usi_alloc(&s->w->allocator, cap, 16);
     const void *m = NULL;
-    if (memory && !us_message_decode(type, x->bytes, x->length, memory, cap, &m, NULL)) {
-        answer(s, x, m);
+    if (x->length == 0) {
+        send_result(s, x, FAILED, "requests have 16384 bytes at most");
+    } else if (!memory || us_message_decode(type, x->bytes, x->length, memory, cap, &m, NULL)) {
+        send_result(s, x, FAILED, "no memory left for the request");
     } else {
-        free_slot(s, x);
+        answer(s, x, m);
     }
     usi_release(&s->w->allocator, memory, cap, 16);
 }

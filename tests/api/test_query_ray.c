@@ -94,6 +94,13 @@ static void what_is_no_ray_is_refused(void **state) {
     assert_int_equal(us_sim_cast_ray(w.sim, at(0, 0, 1), at(0, 0, 1), NAN, NULL, &hit), US_ERR_VALUE);
     assert_int_equal(us_sim_cast_ray(NULL, at(0, 0, 1), at(0, 0, 1), 1, NULL, &hit), US_ERR_ARG);
     assert_int_equal(us_sim_cast_ray(w.sim, at(0, 0, 1), at(0, 0, 1), 1, NULL, NULL), US_ERR_ARG);
+    const us_vec3 o = at(0, 0, 1), none = at(0, 0, 0), up = at(0, 0, 1);
+    bool is_hit = true;
+    assert_int_equal(us_sim_any_hit(w.sim, 1, &o, &none, 1, NULL, &is_hit), US_ERR_VALUE);
+    assert_int_equal(us_sim_any_hit(w.sim, 1, &o, &up, NAN, NULL, &is_hit), US_ERR_VALUE);
+    assert_int_equal(us_sim_any_hit(NULL, 1, &o, &up, 1, NULL, &is_hit), US_ERR_ARG);
+    assert_int_equal(us_sim_any_hit(w.sim, 1, &o, &up, 1, NULL, NULL), US_ERR_ARG);
+    assert_false(is_hit);
     query_world_free(&w);
 }
 
@@ -142,9 +149,12 @@ static void random_rays_hit_what_the_nearest_of_all_shapes_says(void **state) {
             o[i] = at(8 * r[0] - 4, 8 * r[1] - 4, 4 * r[2]);
             d[i] = at(2 * r[3] - 1, 2 * r[4] - 1, 2 * r[5] - 1);
         }
+        bool is_hit[N];
         assert_int_equal(us_sim_cast_rays(w.sim, N, o, d, 6, NULL, hits), US_OK);
+        assert_int_equal(us_sim_any_hit(w.sim, N, o, d, 6, NULL, is_hit), US_OK);
         for (int i = 0; i < N; i++) {
             double best = INFINITY;
+            assert_int_equal(is_hit[i], isfinite(hits[i].distance));
             us_vec3 u = us_vec3_scale(1 / us_vec3_norm(d[i]), d[i]), normal = at(NAN, NAN, NAN);
             for (int32_t g = 0; g < w.model->n_geom; g++) {
                 us_ray_hit hit = us_geom_ray(&w.model->geom[g].geom, pose_of(&w, g), o[i], u, 6);
@@ -166,6 +176,7 @@ static void random_rays_hit_what_the_nearest_of_all_shapes_says(void **state) {
             query_near_vec3("point", hits[i].point, us_vec3_add(o[i], us_vec3_scale(hits[i].distance, u)),
                             1e-9);
             us_sim_hit alone = cast(&w, o[i], d[i], 6, NULL);
+            assert_true(memcmp(&alone.normal, &hits[i].normal, sizeof alone.normal) == 0);
             assert_true(alone.distance == hits[i].distance && alone.geom == hits[i].geom &&
                         alone.body.i == hits[i].body.i && alone.shape == hits[i].shape);
         }
@@ -331,6 +342,36 @@ static void rays_see_the_ruts(void **state) {
     query_world_free(&w);
 }
 
+static const char *const paved =
+    "<scene name=\"paved\" version=\"1\">"
+    "<world step=\"1 ms\"><shape name=\"ground\" type=\"height-field\" nx=\"41\" ny=\"21\" dx=\"0.25\" "
+    "dy=\"0.25\" "
+    "expression=\"0.1*x\" xyz=\"10 0 0\"/>"
+    "<region name=\"slab\" ground=\"ground\" surface=\"rock\" polygon=\"1 1 2 1 2 2 1 2\"/></world>"
+    "<material name=\"rock\"/><material name=\"steel\"/>"
+    "<object name=\"box\" xyz=\"7 0 3\"><link name=\"l\" density=\"500\"><shape type=\"box\" size=\"1 1 1\" "
+    "surface=\"steel\"/></link></object></scene>";
+
+static void hits_say_what_the_place_is_made_of_and_where_it_is(void **state) {
+    (void)state;
+    query_world w = query_world_text(paved);
+    const us_vec3 down = at(0, 0, -1);
+    us_sim_hit hit = cast(&w, at(11.5, 1.5, 9), down, INFINITY, NULL);
+    assert_string_equal(us_model_material_name(w.model, hit.material), "rock");
+    query_near("height", hit.point.z, 0.15, 1e-12);
+    query_near("u", hit.u, 0.5 + 1.5 / 10, 1e-12);
+    query_near("v", hit.v, 0.5 + 1.5 / 5, 1e-12);
+    hit = cast(&w, at(12.5, 1.5, 9), down, INFINITY, NULL);
+    assert_int_equal(hit.material.i, 0);
+    query_near("u", hit.u, 0.75, 1e-12);
+    hit = cast(&w, at(7, 0, 9), down, INFINITY, NULL);
+    assert_string_equal(us_model_material_name(w.model, hit.material), "steel");
+    assert_true(isnan(hit.u) && isnan(hit.v));
+    hit = cast(&w, at(0, 0, 9), at(0, 0, 1), INFINITY, NULL);
+    assert_true(hit.material.i == -1 && isnan(hit.u));
+    query_world_free(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plane_and_sphere_are_hit_where_the_closed_forms_say),
@@ -340,6 +381,7 @@ int main(void) {
         cmocka_unit_test(random_shapes_overlap_what_distances_say),
         cmocka_unit_test(rays_allocate_nothing),
         cmocka_unit_test(rays_see_the_ruts),
+        cmocka_unit_test(hits_say_what_the_place_is_made_of_and_where_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

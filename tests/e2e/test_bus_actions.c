@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "test_bus_support.h"
@@ -284,6 +285,99 @@ static void bad_actions_are_refused(void **state) {
     us_bus_close(bus);
 }
 
+// ---- an action of one's own ----
+
+typedef struct digging {
+    us_action_server *server;
+    us_action_types types;
+    us_goal_id goal;
+    double depth;
+    atomic_int n_goal;
+} digging;
+
+static bool on_dig(void *context, us_goal_id id, const void *bytes, size_t length) {
+    digging *d = context;
+    d->goal = id;
+    d->depth = us_message_get_number(d->types.send_goal_request, bytes, length, "goal.depth");
+    atomic_fetch_add(&d->n_goal, 1);
+    return true;
+}
+
+// From a file of ROS 2, as a package has it, and nothing built.
+static us_interface *load_dig(us_action_types *out) {
+    static const char path[] = "rover/action/Dig.action";
+    const char *file = path;
+    us_interface_def def = us_interface_def_default();
+    us_interface *own = NULL;
+    us_error err = {0};
+    mkdir("rover", 0777);
+    mkdir("rover/action", 0777);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("float64 depth\n---\nstring found\n---\nfloat32 reached\n", f);
+    assert_int_equal(fclose(f), 0);
+    def.n_file = 1;
+    def.files = &file;
+    expect_ok(us_interface_load(&def, &own, &err), &err);
+    expect_ok(us_action_types_of(own, "rover/action/Dig", out, &err), &err);
+    assert_int_equal(us_action_types_of(own, "rover/action/Fly", &(us_action_types){0}, &err), US_ERR_NAME);
+    return own;
+}
+
+static size_t compose(const us_message_type *type, const us_member_value *value, uint8_t bytes[BYTES]) {
+    size_t length = 0;
+    us_error err = {0};
+    expect_ok(us_message_compose(type, value, 1, bytes, BYTES, &length, &err), &err);
+    return length;
+}
+
+static void dig(us_dialect dialect) {
+    digging d = {0};
+    us_interface *own = load_dig(&d.types);
+    us_bus *robot = open_bus("cyclone", test_domain()), *tool = open_bus("cyclone", test_domain());
+    us_action_server_def def = us_action_server_def_default();
+    us_action_client *client = NULL;
+    us_error err = {0};
+    def.name = "/rover/dig";
+    def.types = d.types;
+    def.on_goal = on_dig;
+    def.context = &d;
+    expect_ok(us_bus_add_action_server(robot, &def, &d.server, &err), &err);
+    const us_action_client_def client_def = {"/rover/dig", d.types, -1, dialect};
+    expect_ok(us_bus_add_action_client(tool, &client_def, &client, &err), &err);
+    WAIT_FOR(us_action_client_is_ready(client));
+    uint8_t bytes[BYTES];
+    us_goal_id id;
+    size_t length = compose(d.types.send_goal_request, &(us_member_value){"goal.depth", 0.25, NULL}, bytes);
+    assert_int_equal(us_action_client_send(client, bytes, length, &id), US_OK);
+    wait_event(client, US_ACTION_ACCEPTED, bytes, &length);
+    assert_true(atomic_load(&d.n_goal) == 1 && d.depth == 0.25);
+    assert_int_equal(us_action_server_execute(d.server, d.goal), US_OK);
+    length = compose(d.types.feedback, &(us_member_value){"feedback.reached", 0.125, NULL}, bytes);
+    assert_int_equal(us_action_server_send_feedback(d.server, d.goal, bytes, length), US_OK);
+    wait_event(client, US_ACTION_FEEDBACK, bytes, &length);
+    assert_true(us_message_get_number(d.types.feedback, bytes, length, "feedback.reached") == 0.125);
+    length = compose(d.types.get_result_response, &(us_member_value){"result.found", 0, "ice"}, bytes);
+    assert_int_equal(us_action_server_finish(d.server, d.goal, US_GOAL_SUCCEEDED, bytes, length), US_OK);
+    const us_action_event e = wait_event(client, US_ACTION_RESULT, bytes, &length);
+    assert_int_equal(e.status, US_GOAL_SUCCEEDED);
+    char found[16];
+    assert_int_equal(
+        us_message_get_text(d.types.get_result_response, bytes, length, "result.found", found, 16), US_OK);
+    assert_string_equal(found, "ice");
+    us_action_client_remove(client);
+    us_action_server_remove(d.server);
+    us_bus_close(tool);
+    us_bus_close(robot);
+    us_interface_release(own);
+}
+
+static void an_action_of_ones_own_is_served_from_its_file(void **state) {
+    (void)state;
+    dig(US_DIALECT_CYCLONE);
+    if (has_fastdds()) dig(US_DIALECT_FASTDDS);
+}
+
 // ---- the storm ----
 
 // The server of the storm, in a process of its own that may be killed at any moment. A goal of n steps is
@@ -529,6 +623,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(goals_are_refused_cancelled_and_kept),
     cmocka_unit_test(the_status_is_kept_for_those_who_come_late),
     cmocka_unit_test(bad_actions_are_refused),
+    cmocka_unit_test(an_action_of_ones_own_is_served_from_its_file),
     cmocka_unit_test(every_goal_has_one_end_in_the_dialect_of_cyclone),
     cmocka_unit_test(every_goal_has_one_end_in_the_dialect_of_fast_dds),
 };

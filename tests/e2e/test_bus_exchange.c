@@ -76,8 +76,7 @@ static void a_late_reader_gets_the_latched_samples_and_no_more(void **state) {
     us_bus_close(b);
 }
 
-static void readers_match_writers_that_offer_enough(void **state) {
-    (void)state;
+static void check_matches(const char *vendor, const char *other) {
     static const struct {
         us_qos writer, reader;
         bool is_match;
@@ -92,9 +91,14 @@ static void readers_match_writers_that_offer_enough(void **state) {
         {{.is_reliable = true, .is_transient_local = true, .depth = 1},
          {.is_reliable = true, .depth = 0},
          true},
+        {{.depth = 1, .partition = "k10"}, {.depth = 1}, false},
+        {{.depth = 1}, {.depth = 1, .partition = "k10"}, false},
+        {{.depth = 1, .partition = "k10"}, {.depth = 1, .partition = "k11"}, false},
+        {{.depth = 1, .partition = "k10"}, {.depth = 1, .partition = "lab,k10"}, true},
+        {{.depth = 1, .partition = "lab,k1*"}, {.depth = 1, .partition = "k10"}, true},
     };
     enum { N = sizeof cases / sizeof cases[0] };
-    us_bus *a = open_bus("cyclone", test_domain()), *b = open_bus("cyclone", test_domain());
+    us_bus *a = open_bus(vendor, test_domain()), *b = open_bus(other, test_domain());
     us_writer *writers[N];
     us_reader *readers[N];
     for (int i = 0; i < N; i++) {
@@ -114,6 +118,15 @@ static void readers_match_writers_that_offer_enough(void **state) {
     }
     us_bus_close(a);
     us_bus_close(b);
+}
+
+static void readers_match_writers_that_offer_enough(void **state) {
+    (void)state;
+    check_matches("cyclone", "cyclone");
+    if (!has_fastdds()) return;
+    check_matches("fastdds", "fastdds");
+    check_matches("cyclone", "fastdds");
+    check_matches("fastdds", "cyclone");
 }
 
 static void domains_and_buses_that_want_nobody_stay_apart(void **state) {

@@ -82,7 +82,20 @@ static void doctor_finds_what_was_planted(void **state) {
     add_reader(two, "/r/map", usi_type_string, latched, NULL, NULL);
     add_writer(one, "/r/odom", usi_type_odometry, reliable);
     add_reader(two, "/r/odom", usi_type_pose_stamped, reliable, NULL, NULL);
+    // What overrides of QoS, and programs of plain DDS, may ask for.
+    add_writer(one, "/r/hurry", usi_type_string, (us_qos){.is_reliable = true, .deadline = 2000000000});
+    add_reader(two, "/r/hurry", usi_type_string, (us_qos){.deadline = 1000000000}, NULL, NULL);
+    add_writer(one, "/r/alive", usi_type_string, reliable);
+    add_reader(two, "/r/alive", usi_type_string, (us_qos){.lease = 1000000000}, NULL, NULL);
+    add_writer(one, "/r/mine", usi_type_string, reliable);
+    add_reader(two, "/r/mine", usi_type_string, (us_qos){.is_exclusive = true}, NULL, NULL);
+    add_writer(one, "/r/lab", usi_type_string, (us_qos){.depth = 1, .partition = "lab,k10"});
+    add_reader(two, "/r/lab", usi_type_string, (us_qos){.depth = 1, .partition = "k11"}, NULL, NULL);
     // Nothing is wrong with these.
+    add_writer(one, "/fine_part", usi_type_string, (us_qos){.depth = 1, .partition = "lab,k1*"});
+    add_reader(two, "/fine_part", usi_type_string, (us_qos){.depth = 1, .partition = "k10"}, NULL, NULL);
+    add_writer(one, "/fine_hurry", usi_type_string, (us_qos){.depth = 1, .deadline = 500000000});
+    add_reader(two, "/fine_hurry", usi_type_string, (us_qos){.depth = 1, .deadline = 1000000000}, NULL, NULL);
     add_writer(one, "/fine", usi_type_string, latched);
     add_reader(two, "/fine", usi_type_string, sensor, NULL, NULL);
     outcome a = run("doctor --json --wait 5 --listen 0");
@@ -94,6 +107,10 @@ static void doctor_finds_what_was_planted(void **state) {
     assert_true(has_finding(json, "error", "/r/imu", "reads reliably"));
     assert_true(has_finding(json, "error", "/r/map", "transient local"));
     assert_true(has_finding(json, "error", "/r/odom", "do not match"));
+    assert_true(has_finding(json, "error", "/r/hurry", "asks for a sample every 1 s"));
+    assert_true(has_finding(json, "error", "/r/alive", "more liveliness"));
+    assert_true(has_finding(json, "error", "/r/mine", "ownership"));
+    assert_true(has_finding(json, "error", "/r/lab", "partition \"k11\""));
     assert_lacks(a.out, "/fine");
     assert_int_equal(cJSON_GetArraySize(member(json, "participants")), 2);
     cJSON_Delete(json);

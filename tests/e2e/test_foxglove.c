@@ -490,6 +490,88 @@ static void one_that_may_only_look_cannot_command(void **state) {
     rig_stop();
 }
 
+// Calls the service with this number, with a request of nothing.
+static void call(client *c, uint32_t service, uint32_t id) {
+    uint8_t frame[] = {2, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 'c', 'd', 'r', 0, 1, 0, 0, 0};
+    for (int k = 0; k < 4; k++) {
+        frame[1 + k] = (uint8_t)(service >> 8 * k);
+        frame[5 + k] = (uint8_t)(id >> 8 * k);
+    }
+    assert_true(ws_send(&c->ws, WS_BINARY, frame, sizeof frame));
+}
+
+static bool is_paused(void) { return us_world_get_pace_request(r.world).is_paused; }
+
+// Services and parameters are the world's: who may look reads them, and no more.
+static void nor_call_its_services_or_set_its_parameters(void **state) {
+    (void)state;
+    rig_start("secret");
+    client looker, owner;
+    join(&looker, &(ws_def){.path = "/"});
+    join(&owner, &(ws_def){.path = "/?token=secret"});
+    char *text = cJSON_PrintUnformatted(looker.info);
+    assert_null(strstr(text, "services"));
+    cJSON_free(text);
+    for (uint32_t service = 0; service < 6; service++) {
+        call(&looker, service, service);
+        cJSON *failure = next_text(&looker, "serviceCallFailure");
+        assert_int_equal(cJSON_GetObjectItem(failure, "callId")->valueint, (int)service);
+        if (service < 4)
+            assert_non_null(strstr(cJSON_GetObjectItem(failure, "message")->valuestring, "may only look"));
+        cJSON_Delete(failure);
+    }
+    say(&looker,
+        "{\"op\":\"setParameters\",\"parameters\":[{\"name\":\"/understudy/paused\",\"value\":true}]}");
+    expect_status(&looker, 2, "may only look");
+    for (int k = 0; k < 20; k++)
+        turn();
+    assert_false(is_paused());
+    say(&looker, "{\"op\":\"getParameters\",\"parameterNames\":[\"/understudy/paused\"],\"id\":\"a\"}");
+    cJSON_Delete(next_text(&looker, "parameterValues"));
+    call(&owner, 0, 1);
+    for (double until = net_clock() + NET_PATIENCE; !is_paused() && net_clock() < until;)
+        turn();
+    assert_true(is_paused());
+    leave(&looker);
+    leave(&owner);
+    rig_stop();
+}
+
+static void one_that_asks_without_end_is_sent_away_alone(void **state) {
+    (void)state;
+    rig_start(NULL);
+    client loud, good;
+    join(&loud, NULL);
+    join(&good, NULL);
+    subscribe(&good, 1, "/k10/odom");
+    // Names of meshes are the scene's: no path is one.
+    static const char *const uris[] = {"file:///etc/passwd", "/api/asset/1/../../../../etc/passwd",
+                                       "package://understudy/1/../k10.xml", "../k10.xml",
+                                       "package://understudy/4294967297/0.glb"};
+    for (uint32_t k = 0; k < sizeof uris / sizeof *uris; k++) {
+        say(&loud, "{\"op\":\"fetchAsset\",\"requestId\":%u,\"uri\":\"%s\"}", k, uris[k]);
+        while (next(&loud)) {
+            if (loud.ws.opcode == WS_BINARY && loud.ws.message[0] == 4) break;
+        }
+        assert_int_equal(number(loud.ws.message + 1, 4), k);
+        assert_int_equal(loud.ws.message[5], 1);  // an error
+    }
+    bool is_told = false;
+    for (uint32_t k = 0; k < 100000 && !loud.ws.is_closed; k++) {
+        if (!ws_say(&loud.ws, "{\"op\":\"fetchAsset\",\"requestId\":1,\"uri\":\"nothing\"}")) break;
+        // What it is told is read at once: a connection that ends with something unread ends without its last
+        // words.
+        while (k % 4 == 3 && ws_next(&loud.ws, 1))
+            is_told = is_told ||
+                      (loud.ws.opcode == WS_TEXT && strstr((char *)loud.ws.message, "requests per second"));
+    }
+    assert_true(is_told && loud.ws.is_closed);
+    assert_true(next_sample(&good, 1).length > 100);
+    leave(&loud);
+    leave(&good);
+    rig_stop();
+}
+
 static void a_slow_client_loses_samples_and_is_told_while_others_get_all(void **state) {
     (void)state;
     rig_start(NULL);
@@ -536,6 +618,8 @@ int main(void) {
         cmocka_unit_test(a_client_drives_the_robot),
         cmocka_unit_test(what_cannot_be_is_said_and_too_much_of_it_ends_the_session),
         cmocka_unit_test(one_that_may_only_look_cannot_command),
+        cmocka_unit_test(nor_call_its_services_or_set_its_parameters),
+        cmocka_unit_test(one_that_asks_without_end_is_sent_away_alone),
         cmocka_unit_test(a_slow_client_loses_samples_and_is_told_while_others_get_all),
     };
     return cmocka_run_group_tests(tests, NULL, net_teardown);

@@ -10,7 +10,7 @@
 #include "net_peer.h"
 #include "understudy/interface.h"
 
-enum { CAP = 65536 };
+enum { CAP = 1 << 18 };
 
 // A topic that the client hears: the newest sample is kept.
 typedef struct ear {
@@ -91,15 +91,24 @@ static void say(us_writer *writer, const char *type, const us_member_value *valu
 // ---------------------------------------------------------------- RAPID
 
 static const us_qos reliable = {.is_reliable = true, .depth = 20},
-                    latched = {.is_reliable = true, .is_transient_local = true, .depth = 1};
+                    latched = {.is_reliable = true, .is_transient_local = true, .depth = 1},
+                    // As RAPID's profiles have them: samples are sent once, Acks kept.
+    sent_once = {.depth = 5}, acks = {.is_reliable = true, .is_transient_local = true, .depth = 20};
 
 // NASA's own files where they are; else ours, which have the same types.
 static void load_rapid(void) {
-    static const char *const names[] = {"Command",        "Ack",         "AccessControlState",
-                                        "PositionSample", "JointSample", "FrameStoreConfig"};
-    static char paths[6][512];
-    const char *files[6], *root = getenv("US_SHARED");
-    for (int i = 0; i < 6; i++) {
+    static const char *const names[] = {"Command",
+                                        "Ack",
+                                        "AccessControlState",
+                                        "PositionSample",
+                                        "JointSample",
+                                        "FrameStoreConfig",
+                                        "PointCloudConfig",
+                                        "PointCloudSample"};
+    enum { N_NAME = sizeof names / sizeof *names };
+    static char paths[N_NAME][512];
+    const char *files[N_NAME], *root = getenv("US_SHARED");
+    for (int i = 0; i < N_NAME; i++) {
         snprintf(paths[i], sizeof paths[i], "%s/data/network/rapid_idl/rapidDds/%s.idl",
                  root ? root : US_SOURCE_DIR "/../shared", names[i]);
         files[i] = paths[i];
@@ -107,7 +116,7 @@ static void load_rapid(void) {
     FILE *f = fopen(paths[0], "r");
     if (f) {
         fclose(f);
-        types = load(files, 6);
+        types = load(files, N_NAME);
         return;
     }
     print_message("NASA's files are skipped: there is no %s\n", paths[0]);
@@ -138,13 +147,41 @@ static void expect_ack(ear *ack, const char *id, double status, double completed
 enum { EXECUTING = 1, COMPLETED = 3 };               // AckStatus
 enum { NOT = 0, OK = 1, FAILED = 3, CANCELED = 4 };  // AckCompletedStatus
 
+// What the lidar sees of level ground: each point lies on it.
+static void look_at_the_cloud(ear *config, ear *cloud) {
+    char member[64];
+    NET_WAIT(hear(config));
+    NET_WAIT(hear(cloud));
+    assert_string_equal(text(config, "referenceFrame"), "k10/lidar");
+    assert_true(number(config, "attributesMode[0]") == 1 && number(config, "attributesMode[1]") == 2);
+    double n_point = 0;
+    for (int ring = 0; ring < 32; ring++) {
+        snprintf(member, sizeof member, "rowLengths[%d]", ring);
+        n_point += number(cloud, member);
+    }
+    assert_true(isnan(number(cloud, "rowLengths[32]")));
+    snprintf(member, sizeof member, "points[%d].xyz[2]", (int)n_point);
+    assert_true(n_point > 4000 && isnan(number(cloud, member)));
+    for (int i = 0; i < 100; i++) {
+        const int at = i * (int)(n_point - 1) / 99;
+        snprintf(member, sizeof member, "points[%d].xyz[2]", at);
+        const double z = number(cloud, member) * number(cloud, "xyzScale[2]");
+        // The lidar is 1.45 m above the base, whose origin is on the ground; beams hit the rover, too.
+        assert_true(z > -1.6 && z < 0.1);
+        snprintf(member, sizeof member, "points[%d].attributes[1]", at);
+        assert_true(number(cloud, member) < 32);
+    }
+}
+
 static void drive_by_rapid(void) {
     peer = net_open("cyclone");
     load_rapid();
-    ear *ack = listen_to("dds:rapid_ack", "rapid::Ack", reliable);
-    ear *position = listen_to("dds:rapid_position_sample", "rapid::PositionSample", reliable);
-    ear *joints = listen_to("dds:rapid_joint_sample", "rapid::JointSample", reliable);
-    ear *access = listen_to("dds:rapid_accesscontrol_state", "rapid::AccessControlState", reliable);
+    ear *ack = listen_to("dds:rapid_ack", "rapid::Ack", acks);
+    ear *position = listen_to("dds:rapid_position_sample", "rapid::PositionSample", sent_once);
+    ear *joints = listen_to("dds:rapid_joint_sample", "rapid::JointSample", latched);
+    ear *access = listen_to("dds:rapid_accesscontrol_state", "rapid::AccessControlState", latched);
+    ear *config = listen_to("dds:rapid_pointcloud_config", "rapid::PointCloudConfig", latched);
+    ear *cloud = listen_to("dds:rapid_pointcloud_sample", "rapid::PointCloudSample", sent_once);
     us_writer *writer = speak_on("dds:rapid_command", "rapid::Command", reliable);
     net_run("%s/scenes/rapid.xml --headless --quiet", US_SOURCE_DIR);
     NET_WAIT(us_writer_n_match(writer) == 1 && us_reader_n_match(ack->reader) == 1);
@@ -159,6 +196,8 @@ static void drive_by_rapid(void) {
     ear *frames = listen_to("dds:rapid_framestore_config", "rapid::FrameStoreConfig", latched);
     NET_WAIT(hear(frames));
     assert_true(strstr(text(frames, "frames[0].name"), "k10/") != NULL);
+
+    look_at_the_cloud(config, cloud);
 
     command(writer, "operator-1", "simpleMove", 3, 0);
     expect_ack(ack, "operator-1", EXECUTING, NOT);
@@ -204,6 +243,8 @@ static void drive_by_rapid(void) {
     free(joints);
     free(access);
     free(frames);
+    free(config);
+    free(cloud);
     us_interface_release(types);
 }
 
@@ -273,11 +314,38 @@ static void a_low_level_client_holds_the_arm_by_gains_of_its_own(void **state) {
     us_interface_release(types);
 }
 
+// Who asks in another partition of DDS meets nobody.
+static void a_topic_is_in_the_partitions_that_the_scene_names(void **state) {
+    (void)state;
+    const char *const file = US_SOURCE_DIR "/scenes/interfaces/low_level.idl";
+    const us_qos in_lab = {.depth = 1, .partition = "lab"}, nowhere = {.depth = 1};
+    peer = net_open("cyclone");
+    types = load(&file, 1);
+    net_write_text(
+        "partition.xml",
+        "<scene name='partition' version='1'><world step='1 ms'/><robot name='arm' "
+        "file='%s/models/arm6.urdf'>"
+        "<network><interface file='%s'><publish topic='state' type='low_level::State' partition='lab,arm'>"
+        "<set member='tick' value='time' unit='ms'/></publish></interface></network></robot></scene>",
+        US_SOURCE_DIR, file);
+    ear *inside = listen_to("/arm/state", "low_level::State", in_lab);
+    ear *outside = listen_to("/arm/state", "low_level::State", nowhere);
+    net_run("partition.xml --headless --quiet");
+    NET_WAIT(hear(inside) && number(inside, "tick") > 200);
+    assert_int_equal(us_reader_n_match(outside->reader), 0);
+    assert_int_equal(net_end(SIGINT), 0);
+    net_close(peer);
+    free(inside);
+    free(outside);
+    us_interface_release(types);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_client_of_rapid_drives_the_rover),
         cmocka_unit_test(a_client_of_rapid_drives_a_rover_over_fast_dds),
         cmocka_unit_test(a_low_level_client_holds_the_arm_by_gains_of_its_own),
+        cmocka_unit_test(a_topic_is_in_the_partitions_that_the_scene_names),
     };
     return cmocka_run_group_tests(tests, NULL, net_teardown);
 }

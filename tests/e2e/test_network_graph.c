@@ -57,6 +57,8 @@ static const struct {
     {"rt/k10/battery_state", usi_type_battery_state, true, {.is_reliable = true, .depth = 10}},
     {"rt/diagnostics", usi_type_diagnostic_array, true, {.is_reliable = true, .depth = 10}},
     {"rt/understudy/truth/k10/odom", usi_type_odometry, true, {.is_reliable = true, .depth = 10}},
+    {"rt/understudy/truth/k10/imu", usi_type_imu, true, {.is_reliable = true, .depth = 10}},
+    {"rt/understudy/truth/k10/battery", usi_type_battery_state, true, {.is_reliable = true, .depth = 10}},
     {"rt/k10/motor_group/status", usi_type_motor_group_status, true, {.is_reliable = true, .depth = 10}},
     {"rt/k10/locomotor/status", usi_type_locomotor_status, true, {.is_reliable = true, .depth = 10}},
     {"rt/k10/pose_estimator/status",

@@ -92,6 +92,27 @@ static bool has_entity(const char *name) {
     return has;
 }
 
+// The result of asking for the entities of a filter.
+static int filter(const char *text) {
+    const us_msg_get_entities_response *m = ask(
+        "get_entities", "GetEntities", &(us_msg_get_entities_request){.filters = {.filter = usi_text(text)}});
+    return m->result.result;
+}
+
+// Expressions on which the C library's matcher runs out of stack, memory or time, and a request that is too
+// long: answered with an error, and the next one is served.
+static void check_hostile(void) {
+    static char deep[30001], many[20001];
+    memset(deep, '(', sizeof deep - 1);
+    memset(many, 'a', sizeof many - 1);
+    assert_int_equal(filter(deep), 4);
+    assert_int_equal(filter(many), 4);
+    assert_int_equal(filter("((a{1,255}){1,255}){1,255}"), 4);
+    assert_int_equal(filter("a+++++++++++++++++++++++++++++++"), 4);
+    assert_int_equal(filter("(.*)(.*)(.*)(.*)(.*)(.*)\\1\\2\\3x"), 4);
+    assert_int_equal(filter("^k10$"), 1);
+}
+
 static us_msg_pose place_of(const char *name) {
     const us_msg_get_entity_state_response *m = ask(
         "get_entity_state", "GetEntityState", &(us_msg_get_entity_state_request){.entity = usi_text(name)});
@@ -201,6 +222,7 @@ static void control(us_dialect d) {
         ask("get_simulator_features", "GetSimulatorFeatures", &(us_msg_get_simulator_features_request){0});
     assert_true(m->features.features._length >= 10);
     check_time();
+    check_hostile();
     check_entities();
     check_steps();
     assert_int_equal(set_state(1), 1);

@@ -225,6 +225,8 @@ static void change_under_load(int kind) {
             nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
         }
         assert_string_equal(us_switch_get_state(sw).refused, "");
+        // However quick the change was: one command that only the new source can have.
+        send_command(&o);
     }
     WAIT_FOR((read_lines(&o), n_answered(&o) == o.n_sent));
     // No more comes than that, and each number was answered once, by the one source that had it.

@@ -231,7 +231,9 @@ static void check_unknown_type(const char *vendor) {
                         .depth = 100,
                         .deadline = 2000000000,
                         .lifespan = 5000000000,
-                        .lease = 3000000000};
+                        .lease = 3000000000,
+                        .partition = "lab,k10"};
+    const us_qos in_lab = {.is_reliable = true, .depth = 100, .partition = "lab"};
     for (int i = 0; i < 3; i++)
         buses[i] = open_bus(vendor, test_domain_of(i));
     us_writer *out = add_named_writer(buses[HARDWARE], "/k10/text", &unknown_type, qos);
@@ -255,9 +257,10 @@ static void check_unknown_type(const char *vendor) {
     assert_int_equal(seen.qos.deadline, qos.deadline);
     assert_int_equal(seen.qos.lifespan, qos.lifespan);
     assert_int_equal(seen.qos.lease, qos.lease);
+    assert_string_equal(seen.partitions, "lab,k10");
 
     // outputs and commands pass, in their order
-    us_reader *reader = add_reader(buses[OPERATORS], "/k10/text", &unknown_type, reliable, hear, &operators);
+    us_reader *reader = add_reader(buses[OPERATORS], "/k10/text", &unknown_type, in_lab, hear, &operators);
     WAIT_FOR(us_reader_n_match(reader) == 1 && us_writer_n_match(out) == 1);
     us_writer *command = add_writer(buses[OPERATORS], "/k10/order", &unknown_type, reliable);
     WAIT_FOR(us_writer_n_match(command) == 1 && us_reader_n_match(in) == 1);

@@ -16,13 +16,13 @@ function complain(why) { printf "%s:%d: %s\n    %s\n", FILENAME, FNR, $0, why; b
 
 # The public header of a room has its name, so that a room sees public headers only of the rooms it may use.
 function check_room(from, to) {
-    # What plug-ins of the spec are made of stands in a header of its own, and so do networks, materials, laws of soil, lidars and rasters.
-    if (to == "interaction" || to == "network" || to == "material" || to == "soil_law" || to == "lidar") to = "spec"
-    if (from == "interaction" || from == "network" || from == "material" || from == "soil_law" || from == "lidar") from = "spec"
+    # What plug-ins of the spec are made of stands in a header of its own, and so do networks, materials, laws of soil, sensors, lidars and rasters.
+    if (to == "interaction" || to == "network" || to == "material" || to == "soil_law" || to == "ground_model" || to == "lidar" || to == "sensor") to = "spec"
+    if (from == "interaction" || from == "network" || from == "material" || from == "soil_law" || from == "ground_model" || from == "lidar" || from == "sensor") from = "spec"
     if (to == "raster") to = "terrain"
     if (from == "raster") from = "terrain"
-    if (to == "query") to = "sim"
-    if (from == "query") from = "sim"
+    if (to == "query" || to == "sensing") to = "sim"
+    if (from == "query" || from == "sensing") from = "sim"
     if (to == "messages" || to == "interface" || to == "link") to = "wire"
     if (from == "interface" || from == "link") from = "wire"
     if (to == "service" || to == "action") to = "bus"

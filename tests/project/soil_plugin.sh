@@ -44,7 +44,7 @@ refuse() {
 }
 law='#include <understudy/soil_law.h>
 static bool act(const us_soil_touch *t, double *s, us_soil_answer *a, void *u) { return t && s && a && !u; }'
-refuse no-law "offers no interaction model and no law of soil" <<END
+refuse no-law "offers no interaction model, no law of soil and no ground model" <<END
 $law
 US_API const us_soil_law *us_plugin_soil_laws(int32_t *n) { *n = 0; (void)act; return 0; }
 END

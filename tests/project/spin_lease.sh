@@ -4,6 +4,19 @@
 set -euo pipefail
 . "$(dirname "$0")/../support/spin.sh" lease "${1:-}"
 
+# Roles and states of the model are those of the code.
+expect_names() { # file prefix names...
+    local file=$source/$1 prefix=$2 name
+    shift 2
+    for name in "$@"; do
+        grep -q "^#define $name " "$model" && grep -qw "$prefix$name" "$file" && continue
+        echo "$name of $model is not $prefix$name of $file"
+        n_failed=$((n_failed + 1))
+    done
+}
+expect_names include/understudy/gate.h US_GATE_ NONE PASSIVE ACTIVE
+expect_names src/switch/lease_machine.h USI_TENURE_ WAITING OFFICE OVER
+
 if [[ -n ${US_LONG_TESTS:-} ]]; then
     search 120 2000 10000000 -DCOLLAPSE -DN_SWITCH=2 -DN_GATE=1
     expect_holds "two switches, one gate"

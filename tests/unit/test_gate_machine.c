@@ -213,6 +213,24 @@ static void a_flood_of_strangers_does_not_take_the_holders_nonces(void **state) 
     assert_int_equal(m.term, 1);
 }
 
+// The counters of nonces go round after four thousand million, in years: the holder keeps its lease.
+static void counters_that_go_round_change_nothing(void **state) {
+    (void)state;
+    usi_gate_machine m = start();
+    m.n_own = m.n_others = m.n_known = UINT32_MAX - 20;
+    asker a = {.id = A}, b = {.id = B};
+    lease(&m, &a, US_GATE_ACTIVE, 0);
+    for (int i = 1; i < 100; i++) {
+        const usi_lease_answer out = ask(&m, &a, US_GATE_ACTIVE, false, i * 50 * ms);
+        assert_int_equal(out.access, US_GATE_HELD);
+        assert_memory_equal(out.holder.v, A.v, 12);
+        ask(&m, &b, US_GATE_ACTIVE, false, i * 50 * ms + 1);
+        assert_true(usi_gate_machine_admit(&m, &A, i * 50 * ms + 2));
+        assert_false(usi_gate_machine_admit(&m, &B, i * 50 * ms + 2));
+    }
+    assert_true(m.n_own < 100);
+}
+
 static void answers_say_whether_the_holder_commands(void **state) {
     (void)state;
     usi_gate_machine m = start();
@@ -307,6 +325,7 @@ int main(void) {
         cmocka_unit_test(who_counts_on_an_older_term_is_not_granted_another),
         cmocka_unit_test(requests_that_were_overtaken_or_forged_do_nothing),
         cmocka_unit_test(a_flood_of_strangers_does_not_take_the_holders_nonces),
+        cmocka_unit_test(counters_that_go_round_change_nothing),
         cmocka_unit_test(answers_say_whether_the_holder_commands),
         cmocka_unit_test(lines_are_read_as_they_were_written),
         cmocka_unit_test(lines_that_were_changed_are_refused_or_say_something_else),

@@ -12,104 +12,28 @@
 #include <cmocka.h>
 
 #include "instrumented.h"
+#include "lidar_rig.h"
 #include "model/lidars.h"
 #include "sense/lidar_return.h"
 #include "sim/sim.h"
 #include "understudy/model.h"
 
-static const double DEGREE = 3.14159265358979323846 / 180;
-
-typedef struct rig {
-    us_spec *spec;
-    us_model *model;
-    us_sim *sim;
-    us_lidar lidar;
-    us_lidar_frame frame;
-    us_lidar_point *point;
-    int32_t n;
-} rig;
-
-// A robot of one link with a lidar: it stands at the origin, or moves along x and turns about z as its joints
-// are set. `world` has what is around it, `sensor` the attributes of the lidar.
-static void rig_init(rig *r, const char *world, const char *sensor, double speed, double spin) {
-    char text[8000];
-    us_error err = {0};
-    memset(r, 0, sizeof *r);
-    snprintf(text, sizeof text,
-             "<scene name=\"s\" version=\"1\"><world step=\"1 ms\" gravity=\"0 0 0\">%s</world>"
-             "<robot name=\"r\" file=\"" US_SOURCE_DIR "/tests/support/carrier.urdf\">"
-             "<sensor type=\"lidar\" name=\"lidar\" link=\"base\" %s/>"
-             "<network namespace=\"r\"/></robot></scene>",
-             world, sensor);
-    us_status status = us_spec_load_text(text, strlen(text), "test.xml", NULL, &r->spec, &err);
-    if (!status) status = us_model_compile(r->spec, NULL, &r->model, &err);
-    if (!status) status = us_sim_create(r->model, NULL, &r->sim, &err);
-    if (status) fail_msg("%s (%s)", err.message, err.remedy);
-    const us_joint slide = us_model_find_joint(r->model, "r/slide"),
-                   turn = us_model_find_joint(r->model, "r/turn");
-    assert_int_equal(us_sim_set_joint(r->sim, slide, NULL, &speed), US_OK);
-    assert_int_equal(us_sim_set_joint(r->sim, turn, NULL, &spin), US_OK);
-    r->lidar = us_model_find_lidar(r->model, "r", "lidar");
-    assert_int_equal(r->lidar.i, 0);
-    assert_int_equal(us_sim_get_lidar_frame(r->sim, r->lidar, false, &r->frame, NULL, 0), US_OK);
-    assert_int_equal(r->frame.turn, -1);
-    r->n = r->frame.n_ring * r->frame.n_column;
-    r->point = malloc((size_t)r->n * sizeof *r->point);
-    assert_non_null(r->point);
-}
-
-static void rig_fini(rig *r) {
-    free(r->point);
-    us_sim_destroy(r->sim);
-    us_model_destroy(r->model);
-    us_spec_destroy(r->spec);
-}
-
-static void step(rig *r, int n) {
-    for (int i = 0; i < n; i++)
-        assert_int_equal(us_sim_step(r->sim, NULL), US_OK);
-}
-
-// Until a turn of this number is whole.
-static void see(rig *r, int64_t turn, bool is_deskewed) {
-    for (int i = 0; i < 5000; i++) {
-        assert_int_equal(us_sim_get_lidar_frame(r->sim, r->lidar, is_deskewed, &r->frame, NULL, 0), US_OK);
-        if (r->frame.turn >= turn) break;
-        step(r, 1);
-    }
-    assert_int_equal(r->frame.turn, turn);
-    assert_int_equal(us_sim_get_lidar_frame(r->sim, r->lidar, is_deskewed, &r->frame, r->point, r->n), US_OK);
-}
-
-static const us_lidar_point *at(const rig *r, int32_t ring, int32_t column) {
-    return &r->point[ring * r->frame.n_column + column];
-}
-
-static double range_of(const us_lidar_point *p) {
-    return sqrt((double)p->x * (double)p->x + (double)p->y * (double)p->y + (double)p->z * (double)p->z);
-}
-
-// Without noise, as far as a float holds a point at 50 m: 4e-6 m, and a little for three of them.
-#define PLAIN \
-    "range-noise=\"0\" angle-noise=\"0\" quantum=\"0\" reach=\"0\" max-range=\"100 m\" min-range=\"0\""
-static const double FLOAT = 1e-5;
-
 // ---------------------------------------------------------------- shapes
 
 static void a_sphere_is_met_where_it_is(void **state) {
     (void)state;
-    rig r;
+    lidar_rig r;
     // 21 rows of 0.2 degrees about the level; 1800 columns are 0.2 degrees apart.
-    rig_init(
+    lidar_rig_init(
         &r, "<shape type=\"sphere\" size=\"1\" xyz=\"50 0 0\"/>",
         "elevations=\"-2 -1.8 -1.6 -1.4 -1.2 -1 -0.8 -0.6 -0.4 -0.2 0 0.2 0.4 0.6 0.8 1 1.2 1.4 1.6 1.8 2 "
         "deg\" columns=\"1800\" rate=\"10 Hz\" start=\"180 deg\" sweep=\"-360 deg\" " PLAIN,
         0, 0);
-    see(&r, 0, false);
+    lidar_rig_see(&r, 0, false);
     int n_hit = 0;
     for (int32_t ring = 0; ring < 21; ring++) {
         for (int32_t c = 0; c < 1800; c++) {
-            const us_lidar_point *p = at(&r, ring, c);
+            const us_lidar_point *p = lidar_rig_at(&r, ring, c);
             const double up = (0.2 * ring - 2) * DEGREE, azimuth = (180 - 0.2 * c) * DEGREE;
             const us_vec3 d = us_vec3_make(cos(up) * cos(azimuth), cos(up) * sin(azimuth), sin(up));
             const double b = 50 * d.x, left = b * b - (2500 - 1);
@@ -127,16 +51,16 @@ static void a_sphere_is_met_where_it_is(void **state) {
     }
     // A sphere of half an angle of 1.146 degrees covers some 103 of these rays; the middle one is at 49 m.
     assert_true(n_hit > 90 && n_hit < 115);
-    assert_true(fabs(range_of(at(&r, 10, 900)) - 49) < FLOAT);
-    rig_fini(&r);
+    assert_true(fabs(range_of(lidar_rig_at(&r, 10, 900)) - 49) < FLOAT);
+    lidar_rig_fini(&r);
 }
 
 static void a_plane_and_a_tube_are_met_where_they_are(void **state) {
     (void)state;
-    rig r;
+    lidar_rig r;
     // A floor 2 m below, as a half space; every beam that looks down meets it at 2 / sin.
-    rig_init(&r, "<shape type=\"plane\" xyz=\"0 0 -2\"/>", "preset=\"hdl-32e\" " PLAIN, 0, 0);
-    see(&r, 0, false);
+    lidar_rig_init(&r, "<shape type=\"plane\" xyz=\"0 0 -2\"/>", "preset=\"hdl-32e\" " PLAIN, 0, 0);
+    lidar_rig_see(&r, 0, false);
     for (int32_t c = 0; c < r.frame.n_column - 1; c += 7) {
         for (int32_t ring = 0; ring < 32; ring++) {
             const usi_lidar *l = &r.model->lidar[0];
@@ -144,7 +68,7 @@ static void a_plane_and_a_tube_are_met_where_they_are(void **state) {
             for (int32_t i = 0; i < 32; i++) {
                 if (l->beam[i].ring == ring) up = l->beam[i].sin_up;
             }
-            const us_lidar_point *p = at(&r, ring, c);
+            const us_lidar_point *p = lidar_rig_at(&r, ring, c);
             if (up < -0.02) {
                 assert_true(fabs(range_of(p) + 2 / up) < FLOAT);
                 assert_true(fabs((double)p->z + 2) < FLOAT);
@@ -153,32 +77,33 @@ static void a_plane_and_a_tube_are_met_where_they_are(void **state) {
             }
         }
     }
-    rig_fini(&r);
+    lidar_rig_fini(&r);
     // Four walls 5 m away.
-    rig_init(&r,
-             "<shape type=\"box\" size=\"1 40 40\" xyz=\"5.5 0 0\"/><shape type=\"box\" size=\"1 40 40\" "
-             "xyz=\"-5.5 0 0\"/><shape type=\"box\" size=\"40 1 40\" xyz=\"0 5.5 0\"/><shape type=\"box\" "
-             "size=\"40 1 40\" xyz=\"0 -5.5 0\"/>",
-             "preset=\"vlp-16\" " PLAIN, 0, 0);
-    see(&r, 1, false);
+    lidar_rig_init(
+        &r,
+        "<shape type=\"box\" size=\"1 40 40\" xyz=\"5.5 0 0\"/><shape type=\"box\" size=\"1 40 40\" "
+        "xyz=\"-5.5 0 0\"/><shape type=\"box\" size=\"40 1 40\" xyz=\"0 5.5 0\"/><shape type=\"box\" "
+        "size=\"40 1 40\" xyz=\"0 -5.5 0\"/>",
+        "preset=\"vlp-16\" " PLAIN, 0, 0);
+    lidar_rig_see(&r, 1, false);
     for (int32_t i = 0; i < r.n; i++) {
         const us_lidar_point *p = &r.point[i];
         if (isnan(p->x)) continue;
         const double x = fabs((double)p->x), y = fabs((double)p->y);
         assert_true(fabs(fmax(x, y) - 5) < FLOAT);
     }
-    rig_fini(&r);
+    lidar_rig_fini(&r);
 }
 
 // A ring that surrounds the sensor: every range of a row is the radius over the cosine of its elevation.
 static void a_ring_of_ground_is_met_at_the_same_range_all_round(void **state) {
     (void)state;
-    rig r;
-    rig_init(&r,
-             "<shape type=\"height-field\" nx=\"201\" ny=\"201\" dx=\"0.5\" dy=\"0.5\" xyz=\"0 0 -3\" "
-             "expression=\"0\"/>",
-             "preset=\"os1-32\" " PLAIN, 0, 0);
-    see(&r, 0, false);
+    lidar_rig r;
+    lidar_rig_init(&r,
+                   "<shape type=\"height-field\" nx=\"201\" ny=\"201\" dx=\"0.5\" dy=\"0.5\" xyz=\"0 0 -3\" "
+                   "expression=\"0\"/>",
+                   "preset=\"os1-32\" " PLAIN, 0, 0);
+    lidar_rig_see(&r, 0, false);
     int n = 0;
     for (int32_t i = 0; i < r.n; i++) {
         const double up = (-22.5 + 45.0 * r.point[i].ring / 31) * DEGREE;
@@ -191,15 +116,15 @@ static void a_ring_of_ground_is_met_at_the_same_range_all_round(void **state) {
             fail_msg("ring %d: %.9g m", (int)r.point[i].ring, range_of(&r.point[i]));
     }
     assert_true(n > 12 * 1024);
-    rig_fini(&r);
+    lidar_rig_fini(&r);
 }
 
 // ---------------------------------------------------------------- the device
 
 static void an_hdl_32e_fires_as_its_manual_says(void **state) {
     (void)state;
-    rig r;
-    rig_init(&r, "", "preset=\"hdl-32e\"", 0, 0);
+    lidar_rig r;
+    lidar_rig_init(&r, "", "preset=\"hdl-32e\"", 0, 0);
     const usi_lidar *l = &r.model->lidar[0];
     assert_int_equal(r.frame.n_ring, 32);
     assert_int_equal(r.frame.n_column, 2171);
@@ -221,26 +146,26 @@ static void an_hdl_32e_fires_as_its_manual_says(void **state) {
     // Rings are counted from below: laser 0 is the lowest, 31 the highest.
     assert_int_equal(l->beam[0].ring, 0);
     assert_int_equal(l->beam[31].ring, 31);
-    rig_fini(&r);
+    lidar_rig_fini(&r);
 }
 
 static void every_firing_is_in_one_step_and_every_turn_whole(void **state) {
     (void)state;
-    rig r;
-    rig_init(&r, "<shape type=\"plane\" xyz=\"0 0 -2\"/>", "preset=\"hdl-32e\" " PLAIN, 0, 0);
+    lidar_rig r;
+    lidar_rig_init(&r, "<shape type=\"plane\" xyz=\"0 0 -2\"/>", "preset=\"hdl-32e\" " PLAIN, 0, 0);
     const usi_lidar *l = &r.model->lidar[0];
     int64_t n_column = 0;
     for (int64_t turn = 0; turn < 3; turn++) {
-        see(&r, turn, false);
+        lidar_rig_see(&r, turn, false);
         int32_t n = 0;
         for (int32_t c = 0; c < r.frame.n_column; c++)
-            n += !isnan(at(&r, 0, c)->x);
+            n += !isnan(lidar_rig_at(&r, 0, c)->x);
         assert_int_equal(n, usi_lidar_columns_of(l, turn));
         assert_true(fabs(r.frame.time - (double)usi_lidar_first(l, turn) * 46.08e-6) < 1e-12);
         n_column += n;
     }
     assert_int_equal(n_column, usi_lidar_first(l, 3));
-    rig_fini(&r);
+    lidar_rig_fini(&r);
 }
 
 // ---------------------------------------------------------------- motion
@@ -249,10 +174,10 @@ static void every_firing_is_in_one_step_and_every_turn_whole(void **state) {
 
 static void a_wall_seen_in_motion_is_straight_after_deskewing(void **state) {
     (void)state;
-    rig r;
+    lidar_rig r;
     const double speed = 1, spin = 30 * DEGREE;
-    rig_init(&r, WALL, "preset=\"hdl-32e\" " PLAIN, speed, spin);
-    see(&r, 2, true);
+    lidar_rig_init(&r, WALL, "preset=\"hdl-32e\" " PLAIN, speed, spin);
+    lidar_rig_see(&r, 2, true);
     const double start = r.frame.time;
     int n = 0;
     double worst = 0;
@@ -274,10 +199,10 @@ static void a_wall_seen_in_motion_is_straight_after_deskewing(void **state) {
     assert_true(fabs(r.frame.X_WS.p.x - speed * start) < 1e-6);
     assert_true(fabs(2 * atan2(r.frame.X_WS.q.z, r.frame.X_WS.q.w) - spin * start) < 1e-6);
     // Before that it is bent: what fires at t has been carried by 1 m/s t and turned by 30 deg/s t.
-    see(&r, 2, false);
+    lidar_rig_see(&r, 2, false);
     double bent = 0;
     for (int32_t c = 0; c < r.frame.n_column - 1; c++) {
-        const us_lidar_point *p = at(&r, 16, c);
+        const us_lidar_point *p = lidar_rig_at(&r, 16, c);
         if (isnan(p->x)) continue;
         const double t = start + (double)p->time, turned = spin * t;
         const us_vec3 w = us_vec3_make(speed * t + cos(turned) * (double)p->x - sin(turned) * (double)p->y,
@@ -287,33 +212,39 @@ static void a_wall_seen_in_motion_is_straight_after_deskewing(void **state) {
         if (w.x > 7 && fabs(w.y) < 30) bent = fmax(bent, fabs(wrong.x - 8));
     }
     assert_true(bent > 0.05);
-    rig_fini(&r);
+    lidar_rig_fini(&r);
 }
 
 // At 10 m/s towards a wall 20 m away the range straight ahead falls by 1 m within a turn of 10 Hz.
 static void ranges_fall_while_it_comes_nearer(void **state) {
     (void)state;
-    rig r;
-    rig_init(&r, "<shape type=\"box\" size=\"1 400 20\" xyz=\"20.5 0 0\"/>",
-             "elevations=\"0 deg\" columns=\"360\" rate=\"10 Hz\" start=\"0\" sweep=\"360 deg\" " PLAIN, 10,
-             0);
+    lidar_rig r;
+    lidar_rig_init(&r, "<shape type=\"box\" size=\"1 400 20\" xyz=\"20.5 0 0\"/>",
+                   "elevations=\"0 deg\" columns=\"360\" rate=\"10 Hz\" start=\"0\" sweep=\"360 deg\" " PLAIN,
+                   10, 0);
     double before = 0;
     for (int64_t turn = 0; turn < 3; turn++) {
-        see(&r, turn, false);
-        const double range = range_of(at(&r, 0, 0));
+        lidar_rig_see(&r, turn, false);
+        const double range = range_of(lidar_rig_at(&r, 0, 0));
         assert_true(fabs(range - (20 - 10 * r.frame.time)) < FLOAT);
         if (turn > 0) assert_true(fabs(before - range - 1) < 2 * FLOAT);
         before = range;
         for (int32_t c = -60; c <= 60; c++) {
-            const us_lidar_point *p = at(&r, 0, (c + 360) % 360);
+            const us_lidar_point *p = lidar_rig_at(&r, 0, (c + 360) % 360);
             const double t = r.frame.time + (double)p->time;
             assert_true(fabs((double)p->x - (20 - 10 * t)) < FLOAT);
         }
     }
-    rig_fini(&r);
+    lidar_rig_fini(&r);
 }
 
 // ---------------------------------------------------------------- noise
+
+static const usi_lidar_aim AHEAD = {0, 1, {1, 0, 0}};
+
+static usi_lidar_echo echo_of(const us_lidar_def *d, double range, double cosine) {
+    return (usi_lidar_echo){.range = range, .cosine = cosine, .reflectivity = d->reflectivity};
+}
 
 // A sphere around the sensor, which is not solid to it, has the same range for all.
 static void noise_follows_its_law(void **state) {
@@ -328,15 +259,15 @@ static void noise_follows_its_law(void **state) {
     usi_lidar_beam beam[32];
     for (int i = 0; i < 32; i++)
         beam[i] = (usi_lidar_beam){0, 1, 0, 1, 0, i};
-    const usi_lidar l = {.def = &def, .beam = beam, .n_ring = 32};
-    usi_lidar_hit hit[32];
+    const usi_lidar l = {.def = &def, .beam = beam, .n_ring = 32, .n_return = 1, .n_ray = 1};
+    usi_lidar_echo echo[32];
     for (int i = 0; i < 32; i++)
-        hit[i] = (usi_lidar_hit){20, 1};
+        echo[i] = echo_of(&def, 20, 1);
     enum { GROUPS = 3200 };  // 102 400 samples
     double sum[3] = {0, 0, 0}, square[3] = {0, 0, 0}, product = 0, lag = 0, before = 0;
     for (int64_t g = 0; g < GROUPS; g++) {
         float out[32][4];
-        usi_lidar_points(&m, &l, g, 0, 1, hit, out);
+        usi_lidar_points(&m, &l, g, 0, &AHEAD, echo, out);
         for (int i = 0; i < 32; i++) {
             const double x[3] = {(double)out[i][0] - 20, (double)out[i][1], (double)out[i][2]};
             for (int k = 0; k < 3; k++) {
@@ -371,18 +302,18 @@ static void ranges_are_rounded_and_weak_returns_are_lost(void **state) {
     def.quantum = 0.002;
     def.reach = 70;
     def.reflectivity = 0.1;
-    const usi_lidar l = {.def = &def, .beam = beam, .n_ring = 1};
+    const usi_lidar l = {.def = &def, .beam = beam, .n_ring = 1, .n_return = 1, .n_ray = 1};
     float out[1][4];
-    usi_lidar_hit hit = {12.34567, 0.5};
-    usi_lidar_points(&m, &l, 0, 0, 1, &hit, out);
+    usi_lidar_echo echo = echo_of(&def, 12.34567, 0.5);
+    usi_lidar_points(&m, &l, 0, 0, &AHEAD, &echo, out);
     assert_true(fabs((double)out[0][0] - 12.346) < 1e-6);
     assert_true(fabs((double)out[0][3] - 255 * 0.1 * 0.5) < 1e-4);
     // Too near, and nothing there: REP 117's two infinities.
-    hit = (usi_lidar_hit){0.5, 1};
-    usi_lidar_points(&m, &l, 0, 0, 1, &hit, out);
+    echo = echo_of(&def, 0.5, 1);
+    usi_lidar_points(&m, &l, 0, 0, &AHEAD, &echo, out);
     assert_true(out[0][0] == -INFINITY);
-    hit = (usi_lidar_hit){INFINITY, 0};
-    usi_lidar_points(&m, &l, 0, 0, 1, &hit, out);
+    echo = echo_of(&def, INFINITY, 0);
+    usi_lidar_points(&m, &l, 0, 0, &AHEAD, &echo, out);
     assert_true(out[0][0] == INFINITY);
     // P = cos (70 / r)^2. At its reach half of the shots return; where P = 1.1, Phi(1) = 0.8413 of them.
     const double range[] = {70, 70 / sqrt(1.1), 60, 90}, want[] = {0.5, 0.841345, 0.99981, 0};
@@ -390,16 +321,16 @@ static void ranges_are_rounded_and_weak_returns_are_lost(void **state) {
     for (int k = 0; k < 4; k++) {
         int n = 0;
         for (int64_t g = 0; g < SHOTS; g++) {
-            hit = (usi_lidar_hit){range[k], 1};
-            usi_lidar_points(&m, &l, g, 0, 1, &hit, out);
+            echo = echo_of(&def, range[k], 1);
+            usi_lidar_points(&m, &l, g, 0, &AHEAD, &echo, out);
             n += isfinite(out[0][0]);
         }
         // 4.5 deviations of a share of 20 000.
         assert_true(fabs((double)n / SHOTS - want[k]) < 4.5 * sqrt(want[k] * (1 - want[k]) / SHOTS) + 1e-3);
     }
     // Grazing light comes back as little as light from afar.
-    hit = (usi_lidar_hit){20, 0.05};
-    usi_lidar_points(&m, &l, 1, 0, 1, &hit, out);
+    echo = echo_of(&def, 20, 0.05);
+    usi_lidar_points(&m, &l, 1, 0, &AHEAD, &echo, out);
     assert_true(out[0][0] == INFINITY);
 }
 
@@ -412,27 +343,27 @@ static void ranges_are_rounded_and_weak_returns_are_lost(void **state) {
 
 static void a_snapshot_in_the_middle_of_a_turn_goes_on_to_the_same_frame(void **state) {
     (void)state;
-    rig r;
-    rig_init(&r, BUSY, "preset=\"hdl-32e\"", 0.5, 0.7);
-    step(&r, 153);
+    lidar_rig r;
+    lidar_rig_init(&r, BUSY, "preset=\"hdl-32e\"", 0.5, 0.7);
+    lidar_rig_step(&r, 153);
     size_t length = 0;
     assert_int_equal(us_sim_save(r.sim, NULL, 0, &length), US_OK);
     void *kept = malloc(length);
     assert_non_null(kept);
     assert_int_equal(us_sim_save(r.sim, kept, length, NULL), US_OK);
-    step(&r, 120);
+    lidar_rig_step(&r, 120);
     const uint64_t hash = us_sim_hash(r.sim);
     us_lidar_point *first = malloc((size_t)r.n * sizeof *first);
     assert_non_null(first);
     assert_int_equal(us_sim_get_lidar_frame(r.sim, r.lidar, false, &r.frame, first, r.n), US_OK);
     assert_int_equal(r.frame.turn, 1);
-    step(&r, 60);
+    lidar_rig_step(&r, 60);
     assert_true(us_sim_hash(r.sim) != hash);
     // Back, with the scratch poisoned at every step.
     assert_int_equal(us_sim_restore(r.sim, kept, length), US_OK);
     for (int i = 0; i < 120; i++) {
         us_sim_poison(r.sim);
-        step(&r, 1);
+        lidar_rig_step(&r, 1);
     }
     assert_true(us_sim_hash(r.sim) == hash);
     assert_int_equal(us_sim_get_lidar_frame(r.sim, r.lidar, false, &r.frame, r.point, r.n), US_OK);
@@ -442,7 +373,7 @@ static void a_snapshot_in_the_middle_of_a_turn_goes_on_to_the_same_frame(void **
     assert_true(us_sim_hash(r.sim) == hash);
     free(first);
     free(kept);
-    rig_fini(&r);
+    lidar_rig_fini(&r);
 }
 
 static void another_seed_gives_other_noise_and_the_same_gives_the_same(void **state) {
@@ -451,11 +382,11 @@ static void another_seed_gives_other_noise_and_the_same_gives_the_same(void **st
     const char *const with[3] = {"preset=\"vlp-16\" seed=\"1\"", "preset=\"vlp-16\" seed=\"1\"",
                                  "preset=\"vlp-16\" seed=\"2\""};
     for (int k = 0; k < 3; k++) {
-        rig r;
-        rig_init(&r, BUSY, with[k], 0.5, 0.7);
-        see(&r, 1, false);
+        lidar_rig r;
+        lidar_rig_init(&r, BUSY, with[k], 0.5, 0.7);
+        lidar_rig_see(&r, 1, false);
         digest[k] = us_hash_bytes(0, r.point, (size_t)r.n * sizeof *r.point);
-        rig_fini(&r);
+        lidar_rig_fini(&r);
     }
     assert_true(digest[0] == digest[1]);
     assert_true(digest[0] != digest[2]);
@@ -463,8 +394,8 @@ static void another_seed_gives_other_noise_and_the_same_gives_the_same(void **st
 
 static void any_number_of_threads_gives_the_same_bytes(void **state) {
     (void)state;
-    rig r;
-    rig_init(&r, BUSY, "preset=\"hdl-32e\"", 0.5, 0.7);
+    lidar_rig r;
+    lidar_rig_init(&r, BUSY, "preset=\"hdl-32e\"", 0.5, 0.7);
     us_sim_def def = us_sim_def_default();
     us_sim *other = NULL;
     def.n_thread = 3;
@@ -476,21 +407,21 @@ static void any_number_of_threads_gives_the_same_bytes(void **state) {
     assert_int_equal(us_sim_save(r.sim, kept, length, NULL), US_OK);
     assert_int_equal(us_sim_restore(other, kept, length), US_OK);
     for (int i = 0; i < 130; i++) {
-        step(&r, 1);
+        lidar_rig_step(&r, 1);
         assert_int_equal(us_sim_step(other, NULL), US_OK);
         assert_true(us_sim_hash(r.sim) == us_sim_hash(other));
     }
     free(kept);
     us_sim_destroy(other);
-    rig_fini(&r);
+    lidar_rig_fini(&r);
 }
 
 // The points of a frame against rays that are cast one by one, with everything at rest.
 static void beams_meet_what_rays_meet(void **state) {
     (void)state;
-    rig r;
-    rig_init(&r, BUSY, "preset=\"vlp-32c\" xyz=\"0.2 -0.1 0.3\" rpy=\"10 20 30 deg\" " PLAIN, 0, 0);
-    see(&r, 0, false);
+    lidar_rig r;
+    lidar_rig_init(&r, BUSY, "preset=\"vlp-32c\" xyz=\"0.2 -0.1 0.3\" rpy=\"10 20 30 deg\" " PLAIN, 0, 0);
+    lidar_rig_see(&r, 0, false);
     int n = 0;
     for (int32_t i = 0; i < r.n; i += 11) {
         const us_lidar_point *p = &r.point[i];
@@ -504,7 +435,7 @@ static void beams_meet_what_rays_meet(void **state) {
         n++;
     }
     assert_true(n > 1000);
-    rig_fini(&r);
+    lidar_rig_fini(&r);
 }
 
 int main(void) {

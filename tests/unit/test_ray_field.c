@@ -137,6 +137,14 @@ static bool has_same_bits(us_ray_hit a, us_ray_hit b) {
            memcmp(&a.normal, &b.normal, sizeof a.normal) == 0;
 }
 
+// Rays of all sorts, with their hits one by one, to be cast again in packets.
+static struct crowd {
+    usi_ray ray[RAYS];
+    double range[RAYS];
+    us_ray_hit hit[RAYS], together[RAYS];
+    int32_t n;
+} crowd;
+
 static void compare(const us_height_field *f, us_vec3 o, us_vec3 d, double range, int *n_hit) {
     double length = us_vec3_norm(d);
     if (length == 0) return;
@@ -144,6 +152,9 @@ static void compare(const us_height_field *f, us_vec3 o, us_vec3 d, double range
     us_ray_hit fast = usi_ray_cast_field(f, l, range, 0), plain = plain_cast(f, l, range),
                by_cells = usi_ray_cast_field_by_cells(f, l, range);
     *n_hit += plain.range < INFINITY;
+    crowd.ray[crowd.n] = l;
+    crowd.range[crowd.n] = range;
+    crowd.hit[crowd.n++] = fast;
     if (!has_same_bits(fast, by_cells) || !is_same(f, l, fast, plain))
         fail_msg("from %.17g %.17g %.17g along %.17g %.17g %.17g: %.17g, cell by cell %.17g", o.x, o.y, o.z,
                  l.d.x, l.d.y, l.d.z, fast.range, plain.range);
@@ -203,13 +214,47 @@ static void compare_sort(const us_height_field *f, uint64_t i, int *n_hit) {
     compare(f, o, d, range, n_hit);
 }
 
+// In packets that begin anywhere, of any length, in any company: the same bits as alone.
+static void compare_together(const us_height_field *f) {
+    for (uint64_t round = 0; round < 6; round++) {
+        for (int32_t first = 0, n; first < crowd.n; first += n) {
+            n = (int32_t)(us_random_bits(5, round, (uint64_t)first) % (round % 2 ? 40 : 4000)) + 1;
+            if (n > crowd.n - first) n = crowd.n - first;
+            usi_ray_cast_field_many(f, n, crowd.ray + first, crowd.range + first, crowd.together + first);
+        }
+        for (int32_t i = 0; i < crowd.n; i++) {
+            if (!has_same_bits(crowd.hit[i], crowd.together[i])) {
+                const usi_ray l = crowd.ray[i];
+                fail_msg("from %.17g %.17g %.17g along %.17g %.17g %.17g: alone %.17g, in a packet %.17g",
+                         l.o.x, l.o.y, l.o.z, l.d.x, l.d.y, l.d.z, crowd.hit[i].range,
+                         crowd.together[i].range);
+            }
+        }
+        // Others beside each.
+        for (int32_t i = crowd.n - 1; i > 0; i--) {
+            const int32_t k = (int32_t)(us_random_bits(6, round, (uint64_t)i) % (uint64_t)(i + 1));
+            const usi_ray ray = crowd.ray[i];
+            const us_ray_hit hit = crowd.hit[i];
+            const double range = crowd.range[i];
+            crowd.ray[i] = crowd.ray[k];
+            crowd.hit[i] = crowd.hit[k];
+            crowd.range[i] = crowd.range[k];
+            crowd.ray[k] = ray;
+            crowd.hit[k] = hit;
+            crowd.range[k] = range;
+        }
+    }
+    crowd.n = 0;
+}
+
 static void blocks_stepped_over_change_no_hit(void **state) {
     (void)state;
     const struct {
         int32_t n_x, n_y;
         double dx, dy, relief;
-    } ground[] = {{300, 260, 0.25, 0.3, 4}, {9, 9, 1, 1, 1},     {2, 2, 1, 1, 1},
-                  {8, 700, 0.1, 0.1, 0.3},  {130, 33, 2, 1, 30}, {600, 600, 1.0 / 3, 0.1, 0}};
+    } ground[] = {{300, 260, 0.25, 0.3, 4},    {9, 9, 1, 1, 1},     {2, 2, 1, 1, 1},
+                  {8, 700, 0.1, 0.1, 0.3},     {130, 33, 2, 1, 30}, {600, 600, 1.0 / 3, 0.1, 0},
+                  {1100, 900, 0.25, 0.25, 500}};
     enum { N = sizeof ground / sizeof *ground };
     for (int k = 0; k < N; k++) {
         us_height_field *f =
@@ -218,6 +263,7 @@ static void blocks_stepped_over_change_no_hit(void **state) {
         for (uint64_t i = 0; i < RAYS / N; i++)
             compare_sort(f, i + (uint64_t)k * RAYS, &n_hit);
         assert_true(n_hit > RAYS / N / 5);
+        compare_together(f);
         us_height_field_destroy(f);
     }
 }
@@ -242,10 +288,31 @@ static void peaks_are_the_maxima_of_their_cells(void **state) {
     us_height_field_destroy(f);
 }
 
+// No corner of a cell is higher than the cap of any block that has the cell in it.
+static void caps_are_over_all_of_their_cells(void **state) {
+    (void)state;
+    us_height_field *f = make_ground(300, 70, 1, 1, 5);
+    assert_int_equal(f->n_cap, 6);  // 299 by 69 cells, 75 by 18, 19 by 5, 5 by 2, 2 by 1, 1
+    const float *cap = f->cap;
+    for (int32_t level = 0; level < f->n_cap; level++) {
+        for (int32_t j = 0; j < f->n_y - 1; j++) {
+            for (int32_t i = 0; i < f->n_x - 1; i++) {
+                const double high = (double)cap[usi_cap_index(f->n_x, level, i >> 2 * level, j >> 2 * level)];
+                for (int k = 0; k < 4; k++)
+                    assert_true(usi_field_point(f, i + (k & 1), j + (k >> 1)).z - f->low < high);
+                assert_true(high <= (f->high - f->low) * (1 + 1e-6));
+            }
+        }
+        cap += (size_t)16 * (size_t)usi_cap_fours(f->n_x, level) * (size_t)usi_cap_fours(f->n_y, level);
+    }
+    us_height_field_destroy(f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_stepped_over_change_no_hit),
         cmocka_unit_test(peaks_are_the_maxima_of_their_cells),
+        cmocka_unit_test(caps_are_over_all_of_their_cells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

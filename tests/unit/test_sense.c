@@ -103,7 +103,7 @@ static void near(double value, double expected, double tolerance) {
 }
 
 static int32_t imu(const rig *r, const char *name) {
-    int32_t i = usi_robot_find_sensor(r->model, r->robot, USI_SENSOR_IMU, name);
+    int32_t i = usi_robot_find_sensor(r->model, r->robot, "imu", name);
     assert_true(i >= 0);
     return i;
 }
@@ -265,8 +265,12 @@ static void a_bias_and_a_stuck_unit_change_nothing_but_what_is_read(void **state
     rig_init(&r, 0);
     rig_init(&plain, 0);
     const int32_t unit = imu(&r, "arm_imu");
+    // Of the force, then of the angular velocity; an offset for each reading, of which the first four turn
+    // it.
     const double bias[6] = {1, 2, 3, 0.1, 0.2, 0.3};
-    memcpy(r.sim->now.sensor[unit].offset, bias, sizeof bias);
+    double *offset = r.sim->now.sensor_part + usi_sensor_part_at(&r.model->sensor[unit], USI_SENSOR_OFFSET);
+    memcpy(offset + 7, bias, 3 * sizeof *bias);
+    memcpy(offset + 4, bias + 3, 3 * sizeof *bias);
     command(&r, 3, 0.1);
     command(&plain, 3, 0.1);
     run(&r, 100);
@@ -376,7 +380,8 @@ static void sensors_that_cannot_be_are_refused(void **state) {
     bad[0].rate = -1;
     assert_int_equal(us_spec_set_network(r.spec, &network), US_ERR_VALUE);
     bad[0] = good;
-    bad[0].spin_noise = NAN;
+    bad[0].settings = &(const us_sensor_setting){"spin-noise", NAN};
+    bad[0].n_setting = 1;
     assert_int_equal(us_spec_set_network(r.spec, &network), US_ERR_VALUE);
     bad[0] = good;
     bad[0].X_BS.q.w = 2;

@@ -191,13 +191,10 @@ static void change(uint8_t *bytes, size_t length) {
     memcpy(bytes + at, &value, width);
 }
 
-static void changes_at_random_do_no_harm(void **state) {
-    (void)state;
-    const int n = getenv("US_LONG_TESTS") ? 200000 : 1500;
-    proxy_world w;
-    start(&w);
+// Snapshots with changes are refused, or the world goes on for three steps. How many of n were taken.
+static int restore_changed(proxy_world *w, int n) {
     size_t length = 0;
-    uint8_t *good = save(w.sim, &length), *bad = malloc(length);
+    uint8_t *good = save(w->sim, &length), *bad = malloc(length);
     int n_taken = 0;
     for (int i = 0; i < n; i++) {
         random_state = (uint64_t)i + 1;
@@ -205,28 +202,60 @@ static void changes_at_random_do_no_harm(void **state) {
         for (uint64_t k = 1 + roll() % 4; k > 0; k--)
             change(bad, length);
         sign(bad, length);
-        if (us_sim_restore(w.sim, bad, length)) continue;
+        if (us_sim_restore(w->sim, bad, length)) continue;
         n_taken++;
         for (int k = 0; k < 3; k++) {
             // A step may fail, with a clear error.
-            if (us_sim_step(w.sim, NULL)) break;
-            us_proxy_publish(w.proxy, w.sim);
+            if (us_sim_step(w->sim, NULL)) break;
+            us_proxy_publish(w->proxy, w->sim);
         }
     }
+    assert_int_equal(us_sim_restore(w->sim, good, length), US_OK);
+    proxy_world_step(w, 10);
+    free(good);
+    free(bad);
+    return n_taken;
+}
+
+static void changes_at_random_do_no_harm(void **state) {
+    (void)state;
+    const int n = getenv("US_LONG_TESTS") ? 200000 : 1500;
+    proxy_world w;
+    start(&w);
+    const int n_taken = restore_changed(&w, n);
     // Most bytes are numbers of which any value is a state: a test that refuses all tests nothing.
     print_message("%d of %d were taken\n", n_taken, n);
     assert_true(n_taken > n / 20 && n_taken < n);
-    assert_int_equal(us_sim_restore(w.sim, good, length), US_OK);
-    proxy_world_step(&w, 10);
-    free(good);
-    free(bad);
     proxy_world_fini(&w);
+}
+
+// What a rover on flat ground does not have: soil, beams, legs, breakage, loops, interfaces, gains, a script.
+static void nor_do_they_in_the_scenes(void **state) {
+    (void)state;
+    static const char *const names[] = {"lidar",        "default",   "slope",       "hexapod-breakage",
+                                        "rapid",        "low-level", "faults",      "gripper",
+                                        "hexapod-sand", "four-bar",  "every-joint", "convoy"};
+    const int n = getenv("US_LONG_TESTS") ? 1000 : 40;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/scenes/%s.xml", US_SOURCE_DIR, names[i]);
+        us_spec *spec = NULL;
+        assert_int_equal(us_spec_load(path, NULL, &spec, NULL), US_OK);
+        proxy_world w;
+        proxy_world_of(&w, spec);
+        proxy_world_step(&w, 50);
+        const int n_taken = restore_changed(&w, n);
+        print_message("%s: %d of %d were taken\n", names[i], n_taken, n);
+        assert_true(n_taken > 0);
+        proxy_world_fini(&w);
+    }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_lie_is_refused_and_the_truth_is_not),
         cmocka_unit_test(changes_at_random_do_no_harm),
+        cmocka_unit_test(nor_do_they_in_the_scenes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -91,6 +92,68 @@ static void messages_of_our_ros_package_are_read_as_they_are_built_in(void **sta
         n += strncmp(us_message_get_type(i)->name, "understudy_msgs/msg/", 20) == 0;
     assert_true(n > 10);
     assert_int_equal(compare_with_files(US_SOURCE_DIR "/ros"), n);
+}
+
+// A type of the file as it is built in. The hash is of all members by name and kind; those of ours that serve
+// have the client's number in front, which is not of the service.
+static void expect_built_in(const us_interface *interface_, const char *name) {
+    const us_message_type *read = us_interface_find(interface_, name), *known = us_message_find(name);
+    assert_non_null(known);
+    const bool is_numbered = strcmp(known->fields[0].name, "guid") == 0;
+    if (!read || (!is_numbered && !is_same_type(read, known))) fail_msg("%s differs", name);
+    assert_string_equal(us_message_hash(read), us_message_hash(known));
+    assert_true(strncmp(us_message_hash(read), "RIHS01_", 7) == 0);
+}
+
+static void services_of_our_ros_package_are_read_as_they_are_built_in(void **state) {
+    (void)state;
+    static const char directory[] = US_SOURCE_DIR "/ros/understudy_msgs/srv";
+    int n = 0;
+    DIR *dir = opendir(directory);
+    assert_non_null(dir);
+    for (struct dirent *e = readdir(dir); e; e = readdir(dir)) {
+        char path[512], name[300];
+        const char *dot = strrchr(e->d_name, '.');
+        if (!dot || strcmp(dot, ".srv") != 0) continue;
+        snprintf(path, sizeof path, "%s/%s", directory, e->d_name);
+        us_interface *interface_ = load(path);
+        for (int half = 0; half < 2; half++) {
+            snprintf(name, sizeof name, "understudy_msgs/srv/%.*s_%s", (int)(dot - e->d_name), e->d_name,
+                     half ? "Response" : "Request");
+            expect_built_in(interface_, name);
+        }
+        us_interface_release(interface_);
+        n++;
+    }
+    closedir(dir);
+    assert_true(n >= 6);
+}
+
+static void an_action_is_read_as_it_is_built_in(void **state) {
+    (void)state;
+    static const char *const parts[] = {"Goal",
+                                        "Result",
+                                        "Feedback",
+                                        "SendGoal_Request",
+                                        "SendGoal_Response",
+                                        "GetResult_Request",
+                                        "GetResult_Response",
+                                        "FeedbackMessage"};
+    mkdir("simulation_interfaces", 0777);
+    mkdir("simulation_interfaces/action", 0777);
+    FILE *f = fopen("simulation_interfaces/action/SimulateSteps.action", "w");
+    assert_non_null(f);
+    fputs("# Steps.\nuint64 steps\n---\nResult result  # of the standard\n---\n\nuint64 completed_steps\n"
+          "uint64 remaining_steps\n",
+          f);
+    fclose(f);
+    us_interface *interface_ = load("simulation_interfaces/action/SimulateSteps.action");
+    for (int i = 0; i < 8; i++) {
+        char name[100];
+        snprintf(name, sizeof name, "simulation_interfaces/action/SimulateSteps_%s", parts[i]);
+        expect_built_in(interface_, name);
+    }
+    us_interface_release(interface_);
 }
 
 static void every_file_of_rapid_is_read(void **state) {
@@ -339,6 +402,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_of_ros_are_read_as_they_are_built_in),
         cmocka_unit_test(messages_of_our_ros_package_are_read_as_they_are_built_in),
+        cmocka_unit_test(services_of_our_ros_package_are_read_as_they_are_built_in),
+        cmocka_unit_test(an_action_is_read_as_it_is_built_in),
         cmocka_unit_test(every_file_of_rapid_is_read),
         cmocka_unit_test(the_profile_has_the_types_of_rapid),
         cmocka_unit_test(hashes_and_definitions_are_those_of_ros),

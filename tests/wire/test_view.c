@@ -79,6 +79,20 @@ static void a_tile_of_ruts_has_its_golden_bytes(void **state) {
     assert_true(bytes[USI_VIEW_RUT_SIZE - 2] == 0x34 && bytes[USI_VIEW_RUT_SIZE - 1] == 0x12);
 }
 
+static void a_cloud_and_a_point_have_their_golden_bytes(void **state) {
+    (void)state;
+    const usi_view_cloud cloud = {.lidar = 3, .unit = 0.5f, .origin = {1.5, -2, 0}};
+    const uint8_t golden[USI_VIEW_CLOUD_SIZE] = {3, 0, 0, 0, 0, 0, 0, 0x3f, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f,
+                                                 0, 0, 0, 0, 0, 0, 0, 0xc0, 0, 0, 0, 0, 0, 0, 0,    0};
+    const int16_t place[3] = {1, -2, 0x1234};
+    const uint8_t point[USI_VIEW_POINT_SIZE] = {1, 0, 0xfe, 0xff, 0x34, 0x12, 200, 31};
+    uint8_t bytes[USI_VIEW_CLOUD_SIZE];
+    assert_ptr_equal(usi_view_put_cloud(bytes, &cloud), bytes + USI_VIEW_CLOUD_SIZE);
+    assert_memory_equal(bytes, golden, sizeof golden);
+    assert_ptr_equal(usi_view_put_point(bytes, place, 200, 31), bytes + USI_VIEW_POINT_SIZE);
+    assert_memory_equal(bytes, point, sizeof point);
+}
+
 static void a_contact_has_its_golden_bytes(void **state) {
     (void)state;
     const usi_view_contact contact = {3, -1, {1, 2, 3}, {0, 0, 1}, {0, 0, 9.5f}, -0.25f, true};
@@ -184,6 +198,10 @@ static void what_is_no_message_is_refused_with_a_text(void **state) {
         {"{\"op\":\"view\",\"hz\":null}", US_ERR_VALUE, "hz"},
         {"{\"op\":\"view\",\"hz\":-1}", US_ERR_VALUE, "hz"},
         {"{\"op\":\"view\",\"hz\":60.5}", US_ERR_VALUE, "hz"},
+        {"{\"op\":\"view\",\"points\":-1}", US_ERR_VALUE, "points"},
+        {"{\"op\":\"view\",\"points\":1.5}", US_ERR_VALUE, "whole"},
+        {"{\"op\":\"view\",\"points\":200001}", US_ERR_VALUE, "200000"},
+        {"{\"op\":\"view\",\"points\":true}", US_ERR_VALUE, "points"},
         {"{\"op\":\"view\",\"hz\":1e999}", US_ERR_VALUE, "hz"},
         {"{\"op\":\"view\",\"hz\":NaN}", US_ERR_SYNTAX, "not JSON"},
         {"{\"op\":\"view\",\"hz\":Infinity}", US_ERR_SYNTAX, "not JSON"},
@@ -359,6 +377,7 @@ int main(void) {
         cmocka_unit_test(a_pose_has_its_golden_bytes),
         cmocka_unit_test(a_value_and_a_torque_have_their_golden_bytes),
         cmocka_unit_test(a_tile_of_ruts_has_its_golden_bytes),
+        cmocka_unit_test(a_cloud_and_a_point_have_their_golden_bytes),
         cmocka_unit_test(a_contact_has_its_golden_bytes),
         cmocka_unit_test(numbers_beyond_a_float_become_the_greatest_one),
         cmocka_unit_test(every_op_is_read_with_its_fields),

@@ -86,6 +86,32 @@ export interface RegionInfo {
   polygon?: number[] // x and y of one corner after the other
   mask?: { path: string; nx: number; ny: number } // in place of it: a byte for each sample, x fastest; not 0: belongs to it
 }
+// What a robot measures with; `link` -1: it has no place.
+export interface SensorInfo {
+  robot: string
+  name: string
+  kind: string
+  rate: number // Hz; 0: every step
+  link: number
+  p: Vec3
+  q: Quat
+  // of a lidar
+  lidar?: number // its number in frames
+  rings?: number
+  range?: number // m
+  start?: number // rad
+  sweep?: number // rad
+  elevation?: [number, number] // rad, of its outermost beams
+}
+// A whole turn of a lidar: 4 numbers of 16 bits a point, x y z in units from the origin and a pair of bytes, intensity and ring.
+export interface Cloud {
+  lidar: number
+  time: number
+  unit: number // m
+  origin: Vec3 // m, in the world
+  n: number
+  points: Int16Array
+}
 export interface World {
   epoch: number
   name: string
@@ -103,6 +129,7 @@ export interface World {
   materials: { name: string; properties: Record<string, string | number> }[]
   pairs: { a: string | null; b: string | null; model: string; fidelity: string | null }[]
   regions: RegionInfo[]
+  sensors: SensorInfo[]
   couplings: { name: string }[]
   loops: { name: string; type: string }[]
 }
@@ -214,6 +241,7 @@ export interface AppEvents {
   torques: Float32Array
   beds: BedInfo[] // of the world of now: app.ruts holds those of its tiles that were touched
   ruts: RutTile[] // tiles that have changed
+  cloud: Cloud // a turn of a lidar of the world of now
   status: Status
   pairs: PairRow[]
   topics: TopicRow[]
@@ -250,6 +278,8 @@ export interface App {
   readonly watched: string[] // the sum of all, in the order in which values come
   // Layers and panels that need contacts, torques or topics say so; counted.
   need(what: 'contacts' | 'torques' | 'topics', wanted: boolean): void
+  // Points of each lidar that are wanted with a frame, at most; 0: none.
+  wantPoints(most: number): void
 
   readonly view: View
 }
@@ -267,6 +297,7 @@ export interface View {
   lookAt(point: Vec3, distance?: number): void
   redraw(): void
   readonly fps: number
+  readonly isWeak: boolean // drawn in software
   layers(): { id: string; title: string; on: boolean }[]
   setLayer(id: string, on: boolean): void
   // Where a ray through a point of the canvas (CSS pixels) meets the world; null: nowhere.

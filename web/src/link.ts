@@ -1,6 +1,6 @@
 // The line to the simulator: one WebSocket, taken up again when it breaks, and the frames that come over it taken apart.
 // What is on the wire is written in docs/viewer-protocol.md.
-import type { BedInfo, Contact, RegionRow, RutTile, SoilRow, Status, PairRow, TopicRow, LogLine } from './app'
+import type { BedInfo, Cloud, Contact, RegionRow, RutTile, SoilRow, Status, PairRow, TopicRow, LogLine } from './app'
 
 export type Message =
   | { op: 'hello'; version: string; scene: string; epoch: number; control: boolean; reason?: string }
@@ -24,9 +24,10 @@ export interface FrameHead {
   n: number
 }
 
-export const FRAME = { poses: 1, values: 2, contacts: 3, torques: 4, ruts: 5 }
+export const FRAME = { poses: 1, values: 2, contacts: 3, torques: 4, ruts: 5, points: 6 }
 const HEAD_BYTES = 32
-const ENTRY_BYTES: Record<number, number> = { 1: 32, 2: 8, 3: 52, 4: 4, 5: 16 + 2 * 64 * 64 }
+const ENTRY_BYTES: Record<number, number> = { 1: 32, 2: 8, 3: 52, 4: 4, 5: 16 + 2 * 64 * 64, 6: 8 }
+const CLOUD_BYTES = 32 // of points: between the head and the entries
 
 // Null for what is no whole frame.
 export function readHead(data: DataView): FrameHead | null {
@@ -34,7 +35,8 @@ export function readHead(data: DataView): FrameHead | null {
   const kind = data.getUint8(0)
   const n = data.getUint32(24, true)
   const entry = ENTRY_BYTES[kind]
-  if (entry === undefined || data.byteLength < HEAD_BYTES + n * entry) return null
+  const between = kind === FRAME.points ? CLOUD_BYTES : 0
+  if (entry === undefined || data.byteLength < HEAD_BYTES + between + n * entry) return null
   return {
     kind,
     isFull: (data.getUint8(1) & 1) !== 0,
@@ -93,6 +95,14 @@ export function readRuts(data: DataView, n: number): RutTile[] {
     const [bed, u, v] = [0, 4, 8].map((k) => data.getInt32(at + k, true)) as [number, number, number]
     return { bed, u, v, unit: data.getFloat32(at + 12, true), change }
   })
+}
+
+// The numbers of points stay where they lie: machines that show pages are little endian, as frames are.
+export function readCloud(data: DataView, n: number, time: number): Cloud {
+  const at = HEAD_BYTES
+  const [x, y, z] = [8, 16, 24].map((k) => data.getFloat64(at + k, true)) as [number, number, number]
+  const points = new Int16Array(data.buffer, data.byteOffset + at + CLOUD_BYTES, 4 * n)
+  return { lidar: data.getUint32(at, true), time, unit: data.getFloat32(at + 4, true), origin: [x, y, z], n, points }
 }
 
 // How long to wait before the next try, in ms: short at first, never longer than the last.

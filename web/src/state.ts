@@ -1,6 +1,6 @@
 // The app: what came over the link is kept here, and all that panels and layers ask for goes out from here.
 import type { App, AppEvents, BedInfo, LogLine, PairRow, RegionRow, RutTile, Selection, SoilRow, Status, World, View } from './app'
-import { FRAME, Link, readContacts, readHead, readPoses, readRuts, readTorques, readValues, type Message } from './link'
+import { FRAME, Link, readCloud, readContacts, readHead, readPoses, readRuts, readTorques, readValues, type Message } from './link'
 
 const MAX_WATCHED = 256 // the server's limit
 const MAX_LOG = 1000
@@ -36,6 +36,7 @@ export class PageApp implements App {
   private generation = 0
   private readonly values = new Map<string, number>()
   private readonly needs = { contacts: 0, torques: 0, topics: 0 }
+  private points = 0 // of each lidar
   private isSayingView = false
   private isSayingWatch = false
   private wantedEpoch = -1
@@ -112,6 +113,15 @@ export class PageApp implements App {
 
   need(what: 'contacts' | 'torques' | 'topics', wanted: boolean): void {
     this.needs[what] = Math.max(0, this.needs[what] + (wanted ? 1 : -1))
+    this.sayViewSoon()
+  }
+
+  wantPoints(most: number): void {
+    this.points = most
+    this.sayViewSoon()
+  }
+
+  private sayViewSoon(): void {
     if (this.isSayingView) return
     this.isSayingView = true
     setTimeout(() => this.sayView(), 30)
@@ -120,7 +130,7 @@ export class PageApp implements App {
   private sayView(): void {
     this.isSayingView = false
     const { contacts, torques, topics } = this.needs
-    this.link.send({ op: 'view', hz: this.hz, contacts: contacts > 0, torques: torques > 0, topics: topics > 0 })
+    this.link.send({ op: 'view', hz: this.hz, contacts: contacts > 0, torques: torques > 0, topics: topics > 0, points: this.points })
   }
 
   private sayWatch(isNewLink = false): void {
@@ -294,6 +304,7 @@ export class PageApp implements App {
       this.tellPoses()
     } else if (head.kind === FRAME.contacts) this.emit('contacts', readContacts(data, head.n))
     else if (head.kind === FRAME.torques) this.emit('torques', readTorques(data, head.n))
+    else if (head.kind === FRAME.points) this.emit('cloud', readCloud(data, head.n, head.time))
   }
 }
 

@@ -1,0 +1,405 @@
+// Speed of rays: over ground of a million triangles and into a mesh, beside Embree and MuJoCo in the same run
+// on the same rays; a sensor of 90 by 90 rays against every triangle one by one; a rover with a lidar.
+//
+// Rounds take turns, one of each caller after the other, so that what else the machine does hits all alike.
+// Embree's calls are all tried, and its best one counts. Times are CPU time of the thread. The exit code says
+// whether everything ran and agreed, never how fast.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "bench.h"
+#include "geom/geom.h"
+#include "geom/ray.h"
+#include "ray_peers.h"
+
+static const double RANGE = 100;
+
+typedef struct rays {
+    const char *name;
+    int32_t n;
+    usi_ray *ray;
+    double *range;
+    us_ray_hit *hit;
+} rays;
+
+static void free_rays(rays *r) {
+    free(r->ray);
+    free(r->range);
+    free(r->hit);
+}
+
+static rays make_rays(const char *name, int32_t n) {
+    rays r = {name, n, calloc((size_t)n, sizeof *r.ray), calloc((size_t)n, sizeof *r.range),
+              calloc((size_t)n, sizeof *r.hit)};
+    if (!r.ray || !r.range || !r.hit) {
+        fprintf(stderr, "bench_ray: no memory\n");
+        exit(1);
+    }
+    for (int32_t i = 0; i < n; i++)
+        r.range[i] = RANGE;
+    return r;
+}
+
+static const double PI = 3.14159265358979323846;
+
+// An HDL-32E for a third of a turn, on a mast of 2 m: group by group, the beams of a group from the lowest
+// up.
+static rays lidar_rays(void) {
+    rays r = make_rays("HDL-32E", 720 * 32);
+    for (int32_t i = 0; i < r.n; i++) {
+        const int32_t beam = i % 32;
+        const double up = (-30.6667 + 1.3333 * beam) * PI / 180,
+                     turn = 2 * PI * (i / 32) / 2170.0 +
+                            0.00224 * beam / 32;  // NOLINT(bugprone-integer-division)
+        r.ray[i] = (usi_ray){{0.3, 0.2, 2}, {cos(up) * cos(turn), cos(up) * sin(turn), sin(up)}};
+    }
+    return r;
+}
+
+static rays picture_rays(us_vec3 from, double down, int32_t width, int32_t height) {
+    rays r = make_rays("picture", width * height);
+    for (int32_t i = 0; i < r.n; i++) {
+        const us_vec3 d = {1, -(i % width - 0.5 * (width - 1)) * 1.25 / width,
+                           (0.5 * (height - 1) - i / width) * 1.25 / width -
+                               down};  // NOLINT(bugprone-integer-division)
+        r.ray[i] = (usi_ray){from, us_vec3_scale(1 / us_vec3_norm(d), d)};
+    }
+    return r;
+}
+
+static rays random_rays(int32_t n, double side) {
+    rays r = make_rays("random", n);
+    for (int32_t i = 0; i < n; i++) {
+        double u[6];
+        for (int k = 0; k < 6; k++)
+            u[k] = 2 * us_random_uniform(5, (uint64_t)k, (uint64_t)i) - 1;
+        const us_vec3 from = {side * u[0], side * u[1], side * u[2]}, to = {u[3], u[4], u[5]},
+                      d = us_vec3_sub(to, from);
+        r.ray[i] = (usi_ray){from, us_vec3_scale(1 / us_vec3_norm(d), d)};
+    }
+    return r;
+}
+
+// ---------------------------------------------------------------- ours and theirs
+
+typedef struct contest {
+    const char *scene;
+    const us_geom *geom;
+    ray_mesh mesh;  // the same surface for the peers
+    rays *r;
+    int n_round;
+    bool is_json;
+} contest;
+
+static uint64_t hash_of(const rays *r) { return us_hash_bytes(0, r->hit, (size_t)r->n * sizeof *r->hit); }
+
+static void cast_one_by_one(const contest *c) {
+    const rays *r = c->r;
+    for (int32_t i = 0; i < r->n; i++)
+        r->hit[i] = c->geom->field
+                        ? usi_ray_cast_field(c->geom->field, r->ray[i], r->range[i], 0)
+                        : us_geom_ray(c->geom, us_pose_identity(), r->ray[i].o, r->ray[i].d, r->range[i]);
+}
+
+static void cast_together(const contest *c) {
+    usi_ray_cast_field_many(c->geom->field, c->r->n, c->r->ray, c->r->range, c->r->hit);
+}
+
+static void print(const contest *c, const char *engine, const char *variant, const bench_samples *s,
+                  uint64_t hash) {
+    if (c->is_json) {
+        bench_figure f = {c->scene, engine, variant, c->r->name, "ns", s, NAN, NAN, hash, NULL};
+        bench_print_json(&f);
+    } else {
+        printf("%-24s %-8s %-24s %9.1f ns  (%.1f .. %.1f)\n", c->scene, c->r->name, variant, bench_median(s),
+               bench_min(s), bench_max(s));
+    }
+}
+
+// Whether two hits may be called the same: by far nearly all rays must.
+static bool is_same(double ours, double theirs) {
+    return ours == theirs || fabs(ours - theirs) < 1e-3 || (ours > RANGE && theirs > RANGE);
+}
+
+static bool run_contest(const contest *c) {
+    static const char *const own_name[] = {"one by one", "many"};
+    bench_samples own[2] = {{0}}, theirs[RAY_EMBREE_CALLS] = {{0}};
+    const bool has_many = c->geom->kind == US_GEOM_HEIGHT_FIELD;
+    ray_embree *peer = ray_embree_create(&c->mesh, c->r->n, &c->r->ray[0].o.x, RANGE);
+    uint64_t hash[2] = {0};
+    double *range = calloc((size_t)c->r->n, sizeof *range);
+    int32_t n_other = 0;
+    for (int round = 0; range && round <= c->n_round; round++) {
+        for (int k = 0; k < 1 + has_many; k++) {
+            const double start = bench_cpu_now();
+            (k ? cast_together : cast_one_by_one)(c);
+            const double ns = (bench_cpu_now() - start) * 1e9 / c->r->n;
+            const uint64_t h = hash_of(c->r);
+            if (round > 0 && h != hash[k]) return false;
+            hash[k] = h;
+            if (round > 0) bench_add(&own[k], ns);
+        }
+        for (int k = 0; peer && k < RAY_EMBREE_CALLS; k++) {
+            const double ns = ray_embree_cast(peer, k, range) * 1e9 / c->r->n;
+            if (round > 0) bench_add(&theirs[k], ns);
+            for (int32_t i = 0; k == 0 && round == 0 && i < c->r->n; i++)
+                n_other += !is_same(c->r->hit[i].range, range[i]);
+        }
+    }
+    double best = INFINITY, ours = INFINITY;
+    for (int k = 0; k < 1 + has_many; k++) {
+        print(c, "understudy", own_name[k], &own[k], hash[k]);
+        ours = fmin(ours, bench_min(&own[k]));
+    }
+    for (int k = 0; peer && k < RAY_EMBREE_CALLS; k++) {
+        print(c, "embree", ray_embree_name(k), &theirs[k], 0);
+        best = fmin(best, bench_min(&theirs[k]));
+    }
+    if (!c->is_json && peer)
+        printf(
+            "%-24s %-8s gain over Embree's best call %.2f (minima); %d of %d hits differ by more than 1 mm\n",
+            c->scene, c->r->name, best / ours, (int)n_other, (int)c->r->n);
+    ray_embree_destroy(peer);
+    free(range);
+    // Rays in floats past an edge: some.
+    return (!has_many || hash[0] == hash[1]) && n_other <= c->r->n / 500;
+}
+
+// ---------------------------------------------------------------- terrain
+
+enum { SIDE = 709 };  // samples: 708 * 708 * 2 triangles
+
+static us_height_field *terrain(double apart, int32_t n) {
+    double *h = calloc((size_t)n * (size_t)n, sizeof *h);
+    us_height_field *f = NULL;
+    for (int32_t i = 0; h && i < n * n; i++)
+        h[i] = 0.5 * sin(0.06 * (i % n)) * cos(0.045 * (i / n)) +
+               0.02 * (2 * us_random_uniform(77, 8, (uint64_t)i) - 1);  // NOLINT(bugprone-integer-division)
+    if (h) us_height_field_create(h, n, n, apart, apart, NULL, &f, NULL);
+    free(h);
+    return f;
+}
+
+static void free_mesh(ray_mesh *m) {
+    free(m->vertex);
+    free(m->triangle);
+}
+
+static ray_mesh mesh_of_field(const us_height_field *f) {
+    const size_t n = (size_t)f->n_x * (size_t)f->n_y, cells = (size_t)(f->n_x - 1) * (size_t)(f->n_y - 1);
+    ray_mesh m = {.vertex = calloc(n, sizeof *m.vertex), .triangle = calloc(2 * cells, sizeof *m.triangle)};
+    if (!m.vertex || !m.triangle) exit(1);
+    for (int32_t j = 0; j < f->n_y; j++) {
+        for (int32_t i = 0; i < f->n_x; i++)
+            m.vertex[m.n_vertex++] = usi_field_point(f, i, j);
+    }
+    for (int32_t j = 0; j < f->n_y - 1; j++) {
+        for (int32_t i = 0; i < f->n_x - 1; i++) {
+            const int32_t a = j * f->n_x + i, b = a + 1, c = b + f->n_x, d = a + f->n_x;
+            memcpy(m.triangle[m.n_triangle++], (int32_t[3]){a, b, c}, sizeof *m.triangle);
+            memcpy(m.triangle[m.n_triangle++], (int32_t[3]){a, c, d}, sizeof *m.triangle);
+        }
+    }
+    return m;
+}
+
+static bool bench_mujoco(const us_height_field *f, const rays *r, bool is_json) {
+    enum { FEW = 400 };
+    double theirs = 0, ours = 0;
+    rays few = make_rays(r->name, FEW);
+    for (int32_t i = 0; i < FEW; i++)
+        few.ray[i] = r->ray[(int64_t)i * r->n / FEW];
+    const bool has_peer = ray_mujoco(f->height, f->n_x, f->n_y, f->dx, FEW, &few.ray[0].o.x, &theirs);
+    for (int round = 0; round < 20; round++) {
+        const double start = bench_cpu_now();
+        usi_ray_cast_field_many(f, r->n, r->ray, r->range, r->hit);
+        const double s = (bench_cpu_now() - start) / r->n;
+        ours = round == 0 || s < ours ? s : ours;
+    }
+    if (has_peer && !is_json)
+        printf("%-24s %-8s mj_ray %.0f ns: gain %.0f\n", "1 M triangles", r->name, theirs * 1e9,
+               theirs / ours);
+    free_rays(&few);
+    return true;
+}
+
+static bool bench_terrain_rays(int n_round, bool is_json) {
+    bool ok = true;
+    for (int k = 0; ok && k < 2; k++) {
+        const double apart = k == 0 ? 0.1 : 0.5;
+        us_height_field *f = terrain(apart, SIDE);
+        if (!f) return false;
+        const us_geom g = {.kind = US_GEOM_HEIGHT_FIELD, .field = f};
+        char name[64];
+        snprintf(name, sizeof name, "1 M triangles, %.1f m", apart);
+        rays r[] = {lidar_rays(), picture_rays(us_vec3_make(-25, 0.2, 2.5), 0.2, 640, 480)};
+        ray_mesh mesh = mesh_of_field(f);
+        for (size_t i = 0; ok && i < sizeof r / sizeof *r; i++) {
+            const contest c = {name, &g, mesh, &r[i], n_round, is_json};
+            ok = run_contest(&c) && (k || bench_mujoco(f, &r[i], is_json));
+        }
+        for (size_t i = 0; i < sizeof r / sizeof *r; i++)
+            free_rays(&r[i]);
+        free_mesh(&mesh);
+        us_height_field_destroy(f);
+    }
+    return ok;
+}
+
+// ---------------------------------------------------------------- a mesh
+
+// A bumpy ball of 100 000 triangles.
+static ray_mesh rock(void) {
+    enum { N = 224 };
+    ray_mesh m = {.vertex = calloc((size_t)N * N, sizeof *m.vertex),
+                  .triangle = calloc((size_t)2 * N * N, sizeof *m.triangle)};
+    if (!m.vertex || !m.triangle) exit(1);
+    for (int32_t j = 0; j < N; j++) {
+        for (int32_t i = 0; i < N; i++) {
+            const double u = 2 * PI * i / N, v = 3.0 * (j + 0.5) / N + 0.07;
+            const double radius =
+                1 + 0.1 * sin(5 * u) * sin(4 * v) + 0.004 * us_random_uniform(9, 9, (uint64_t)(j * N + i));
+            m.vertex[m.n_vertex++] =
+                us_vec3_make(radius * sin(v) * cos(u), radius * sin(v) * sin(u), radius * cos(v));
+            if (j + 1 == N) continue;
+            const int32_t a = j * N + i, b = j * N + (i + 1) % N, c = a + N, d = b + N;
+            memcpy(m.triangle[m.n_triangle++], (int32_t[3]){a, c, d}, sizeof *m.triangle);
+            memcpy(m.triangle[m.n_triangle++], (int32_t[3]){a, d, b}, sizeof *m.triangle);
+        }
+    }
+    return m;
+}
+
+static bool bench_mesh(int n_round, bool is_json) {
+    ray_mesh m = rock();
+    us_mesh *mesh = NULL;
+    if (us_mesh_create(m.vertex, m.n_vertex, (const int32_t(*)[3])m.triangle, m.n_triangle, NULL, &mesh,
+                       NULL))
+        return false;
+    const us_geom g = {.kind = US_GEOM_MESH, .mesh = mesh};
+    rays r[] = {picture_rays(us_vec3_make(-3, 0, 0), 0, 320, 240), random_rays(50000, 3)};
+    bool ok = true;
+    for (size_t i = 0; i < sizeof r / sizeof *r; i++) {
+        const contest c = {"100 k triangles", &g, m, &r[i], n_round, is_json};
+        ok = ok && run_contest(&c);
+        free_rays(&r[i]);
+    }
+    us_mesh_destroy(mesh);
+    free_mesh(&m);
+    return ok;
+}
+
+// ---------------------------------------------------------------- one by one, and many
+
+// Moeller and Trumbore's test.
+static double meet_triangle(const us_vec3 *p, usi_ray l) {
+    const us_vec3 e = us_vec3_sub(p[1], p[0]), f = us_vec3_sub(p[2], p[0]), s = us_vec3_sub(l.o, p[0]),
+                  h = us_vec3_cross(l.d, f), q = us_vec3_cross(s, e);
+    const double a = us_vec3_dot(e, h), u = us_vec3_dot(s, h) / a, v = us_vec3_dot(l.d, q) / a,
+                 t = us_vec3_dot(f, q) / a;
+    return u >= 0 && v >= 0 && u + v <= 1 && t >= 0 ? t : INFINITY;
+}
+
+// 90 by 90 rays into ground of 2 by 300 by 300 triangles, every ray against every triangle, a few of the
+// rays.
+static bool bench_plain(bool is_json) {
+    enum { FEW = 40 };
+    us_height_field *f = terrain(0.1, 301);
+    if (!f) return false;
+    rays r = picture_rays(us_vec3_make(-10, 0.2, 2.5), 0.4, 90, 90);
+    ray_mesh m = mesh_of_field(f);
+    double sum = 0, ours = INFINITY;
+    const double start = bench_cpu_now();
+    bool ok = true;
+    for (int k = 0; k < 20; k++) {
+        const double from = bench_cpu_now();
+        usi_ray_cast_field_many(f, r.n, r.ray, r.range, r.hit);
+        ours = fmin(ours, (bench_cpu_now() - from) / r.n);
+    }
+    const double begin = bench_cpu_now();
+    for (int32_t k = 0; k < FEW; k++) {
+        const int32_t i = k * (r.n / FEW);
+        double best = INFINITY;
+        for (int32_t t = 0; t < m.n_triangle; t++) {
+            const us_vec3 p[3] = {m.vertex[m.triangle[t][0]], m.vertex[m.triangle[t][1]],
+                                  m.vertex[m.triangle[t][2]]};
+            best = fmin(best, meet_triangle(p, r.ray[i]));
+        }
+        ok = ok && (best == INFINITY ? r.hit[i].range == INFINITY : fabs(best - r.hit[i].range) < 1e-6);
+        sum += best == INFINITY ? 0 : best;
+    }
+    const double theirs = (bench_cpu_now() - begin) / FEW;
+    if (!is_json)
+        printf("%-24s %-8s every triangle one by one %.0f ns, ours %.1f ns: gain %.0f\n", "90 by 90 rays",
+               "picture", theirs * 1e9, ours * 1e9, theirs / ours);
+    free_rays(&r);
+    free_mesh(&m);
+    us_height_field_destroy(f);
+    return ok && sum > 0 && begin >= start;
+}
+
+static bool bench_linear(bool is_json) {
+    us_height_field *f = terrain(0.1, SIDE);
+    if (!f) return false;
+    rays all = lidar_rays();
+    for (int32_t n = all.n / 64; n <= all.n; n *= 4) {
+        double best = INFINITY;
+        for (int round = 0; round < 30; round++) {
+            // Any n of them, spread over the turn.
+            const double start = bench_cpu_now();
+            for (int32_t k = 0; k < n / 32; k++) {
+                const int64_t first = (int64_t)k * (all.n / 32) / (n / 32) * 32;
+                usi_ray_cast_field_many(f, 32, all.ray + first, all.range, all.hit);
+            }
+            best = fmin(best, bench_cpu_now() - start);
+        }
+        if (!is_json)
+            printf("%-24s %-8s %6d rays: %.1f ns each\n", "cost", "HDL-32E", (int)n, best * 1e9 / n);
+    }
+    free_rays(&all);
+    us_height_field_destroy(f);
+    return true;
+}
+
+// ---------------------------------------------------------------- a rover with a lidar
+
+static bool bench_rover(bool is_json) {
+    us_error err = {0};
+    us_model *model = NULL;
+    us_sim *sim = NULL;
+    bool ok = us_model_load(US_SOURCE_DIR "/scenes/lidar.xml", NULL, &model, &err) == US_OK &&
+              us_sim_create(model, NULL, &sim, &err) == US_OK;
+    if (!ok) fprintf(stderr, "bench_ray: scenes/lidar.xml: %s\n", err.message);
+    double best = INFINITY;
+    for (int round = 0; ok && round < 10; round++) {
+        const double start = bench_cpu_now();
+        for (int k = 0; ok && k < 500; k++)
+            ok = us_sim_step(sim, NULL) == US_OK;
+        best = fmin(best, bench_cpu_now() - start);
+    }
+    if (ok && !is_json)
+        printf("%-24s K10 with its HDL-32E: %.1f times real time\n", "scenes/lidar.xml", 0.5 / best);
+    us_sim_destroy(sim);
+    us_model_destroy(model);
+    return ok;
+}
+
+int main(int argc, char **argv) {
+    bool is_json = false;
+    int n_round = 9;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            is_json = true;
+        else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
+            n_round = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--full") != 0) {
+            fprintf(stderr, "usage: bench_ray [--json] [--rounds N]\n");
+            return 2;
+        }
+    }
+    bool ok = bench_terrain_rays(n_round, is_json) && bench_mesh(n_round, is_json) && bench_plain(is_json) &&
+              bench_linear(is_json) && bench_rover(is_json);
+    return ok ? 0 : 1;
+}

@@ -1,0 +1,77 @@
+// Where sensors sit and what they can see: axes at each, and for a lidar the cones of its highest and lowest beams and the ends of its sweep.
+import { BufferAttribute, BufferGeometry, Color, Group, LineBasicMaterial, LineSegments } from 'three'
+import type { App, Layer, SensorInfo, World } from '../app'
+import { matrixOf } from '../view/shapes'
+
+const AXIS = 0.15 // m
+const REACH = 3 // m of what a lidar sees that is outlined
+const SECTORS = 48 // of a circle
+const AXES = [new Color(0xff5a52), new Color(0x5bd66b), new Color(0x4f9dff)]
+const BEAM = new Color(0xf2c14e)
+
+let parts: Group[] = []
+let isOn = false
+
+type Point = [number, number, number]
+
+function outline(sensor: SensorInfo): [Point, Point, Color][] {
+  const lines: [Point, Point, Color][] = AXES.map((color, axis) => [[0, 0, 0], [0, 1, 2].map((k) => (k === axis ? AXIS : 0)) as Point, color])
+  const { elevation, start = 0, sweep = 2 * Math.PI, range = REACH } = sensor
+  if (!elevation) return lines
+  const r = Math.min(REACH, range)
+  const isWhole = Math.abs(sweep) > 2 * Math.PI - 1e-6
+  const at = (share: number, up: number): Point => {
+    const turn = start + share * sweep
+    return [r * Math.cos(up) * Math.cos(turn), r * Math.cos(up) * Math.sin(turn), r * Math.sin(up)]
+  }
+  for (const up of new Set(elevation)) {
+    for (let i = 0; i < SECTORS; i++) lines.push([at(i / SECTORS, up), at((i + 1) / SECTORS, up), BEAM])
+    const rays = isWhole ? [0, 0.25, 0.5, 0.75] : [0, 1]
+    for (const share of rays) lines.push([[0, 0, 0], at(share, up), BEAM])
+  }
+  return lines
+}
+
+function make(sensor: SensorInfo): LineSegments {
+  const lines = outline(sensor)
+  const position = new Float32Array(lines.flatMap(([a, b]) => [...a, ...b]))
+  const color = new Float32Array(lines.flatMap(([, , c]) => [c.r, c.g, c.b, c.r, c.g, c.b]))
+  const geometry = new BufferGeometry()
+  geometry.setAttribute('position', new BufferAttribute(position, 3))
+  geometry.setAttribute('color', new BufferAttribute(color, 3))
+  const object = new LineSegments(geometry, new LineBasicMaterial({ vertexColors: true, transparent: true, opacity: 0.8, fog: false, toneMapped: false }))
+  object.frustumCulled = false
+  object.raycast = () => undefined
+  return object
+}
+
+function build(app: App, world: World): void {
+  for (const part of parts) part.removeFromParent()
+  parts = []
+  for (const sensor of world.sensors) {
+    if (sensor.link < 0) continue
+    const frame = new Group()
+    frame.add(make(sensor))
+    frame.applyMatrix4(matrixOf(sensor.p, sensor.q))
+    frame.visible = isOn
+    app.view.body(sensor.link).add(frame)
+    parts.push(frame)
+  }
+  app.view.redraw()
+}
+
+const layer: Layer = {
+  id: 'sensors',
+  title: 'Sensors and beams',
+  order: 57,
+  on: false,
+  create() {},
+  world(app, world) {
+    build(app, world)
+  },
+  show(_app, on) {
+    isOn = on
+    for (const part of parts) part.visible = on
+  },
+}
+export default layer
