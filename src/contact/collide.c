@@ -15,7 +15,7 @@ static const double SAME_PLACE_FULL = 1e-7, SAME_ANGLE_FULL = 1e-7;
 // fast.
 static const double SAME_POINT = 2e-3;
 
-static us_pose relative(const usi_collision_body *A, const usi_collision_body *B) {
+static us_pose relative(usi_collision_body *A, usi_collision_body *B) {
     usi_find_rotation(B);
     if (A->node < 0) return B->X_WN;
     usi_find_rotation(A);
@@ -231,7 +231,7 @@ static bool is_held_back(usi_contacts *c, const usi_contact_state *now, usi_touc
 // Points of a shape in ground that is soil there. False where the ground is firm: other points follow, and
 // what was kept from `before` goes when the material is another one.
 static bool touch_soil(usi_contacts *c, const usi_contact_state *now, const usi_touch **before, usi_touch *t,
-                       const usi_collision_body *A, const usi_collision_body *B) {
+                       usi_collision_body *A, usi_collision_body *B) {
     const us_model *m = c->model;
     const usi_touch *old = *before;
     t->material = usi_ground_material(c, now, t->geom_a, t->geom_b);
