@@ -35,8 +35,10 @@
 #include "understudy/soil.h"
 #include "understudy/soil_law.h"
 #include "understudy/spec.h"
+#include "understudy/split.h"
 #include "understudy/switch.h"
 #include "understudy/terrain.h"
+#include "understudy/view.h"
 #include "understudy/wire.h"
 #include "understudy/world.h"
 
