@@ -136,14 +136,14 @@ static us_status look_at_materials(usi_build *b, const us_model *m, usi_arena *a
 // and is seen when it is more than what is needed: with P as much as is needed in the mean, with the chance
 // exp(-1 / P). `dust` has the chance that any length up to one was seen.
 static us_status fill_with_dust(usi_arena *arena, usi_lidar *l) {
-    enum { MOST = 4096 };
+    enum { MAX_LENGTH = 4096 };
     const us_lidar_def *d = l->def;
     if (!(d->backscatter > 0)) return US_OK;
-    double *dust = usi_arena_alloc(arena, MOST * sizeof *dust, _Alignof(double)), none = 1;
+    double *dust = usi_arena_alloc(arena, MAX_LENGTH * sizeof *dust, _Alignof(double)), none = 1;
     if (!dust) return US_ERR_MEMORY;
     l->dust = dust;
     l->dust_from = fmax(d->min_range, 0.1);
-    for (; l->n_dust < MOST; l->n_dust++) {
+    for (; l->n_dust < MAX_LENGTH; l->n_dust++) {
         const double r = l->dust_from + (l->n_dust + 0.5) * d->pulse;
         if (r > d->max_range) break;
         none *= 1 - exp(-1 / usi_lidar_dust_power(d, r));

@@ -313,7 +313,7 @@ typedef enum usi_solver {
     USI_SOLVER_RIGID_ITERATIVE
 } usi_solver;
 
-enum { USI_MOST_CONTACTS = INT32_MAX / 64 };  // contact points of a state
+enum { USI_MAX_CONTACTS = INT32_MAX / 64 };  // contact points of a state
 
 struct us_model {
     us_allocator allocator;

@@ -650,7 +650,7 @@ us_status usi_build_shapes(usi_build *b, us_model *m) {
     for (int32_t i = 0; i < m->n_geom; i++)
         room += m->geom[i].node >= 0 ? CONTACTS_PER_GEOM : 0;
     if (b->spec->world.max_contact > 0) room = b->spec->world.max_contact;
-    if (room > USI_MOST_CONTACTS)
+    if (room > USI_MAX_CONTACTS)
         return us_error_set(b->err, US_ERR_LIMIT, NULL, "set max_contact of the world, or use fewer shapes",
                             "room for %lld contact points", (long long)room);
     m->max_contact = (int32_t)room;

@@ -230,9 +230,13 @@ int32_t usi_foot_columns(const us_sim *s, const usi_soil_contact *k, usi_foot_co
 void usi_settle_grounds(us_sim *s);
 void usi_uncover_grounds(us_sim *s);
 
-// readings.c: what an encoder says.
-usi_encoder_reading usi_sim_read_encoder(const us_sim *s, int32_t encoder);
-// Sensors see a state that was set rather than reached by a step; all, those of a tree, and one (sensors.c).
+// What an encoder says.
+static inline usi_encoder_reading usi_sim_read_encoder(const us_sim *s, int32_t encoder) {
+    return usi_encoder_read(&s->model->encoder[encoder], &s->now.encoder[encoder], s->now.q, s->now.v,
+                            s->model->step, s->now.tick[0]);
+}
+// readings.c: sensors see a state that was set rather than reached by a step; all, those of a tree, and one
+// (sensors.c).
 void usi_sim_sense(us_sim *s);
 void usi_sim_sense_tree(us_sim *s, int32_t tree);
 void usi_sim_sense_one(us_sim *s, int32_t sensor);

@@ -29,6 +29,8 @@ function check_room(from, to) {
     if (from == "service" || from == "action") from = "bus"
     if (to == "pace" || to == "rover") to = "base"
     if (from == "pace" || from == "rover") from = "base"
+    if (to == "camera_model" || to == "image") to = "vision"
+    if (from == "camera_model" || from == "image") from = "vision"
     # All of the library in one header.
     if (from == "understudy") return
     if (!(to in is_room)) complain("\"" to "\" is not a room of cmake/rooms.txt")
