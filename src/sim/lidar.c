@@ -17,6 +17,7 @@
 
 #include "base/pool.h"
 #include "base/random.h"
+#include "base/sound.h"
 #include "geom/geom.h"
 #include "model/robots.h"
 #include "sense/lidar_return.h"
@@ -103,17 +104,42 @@ size_t usi_lidars_save(const us_sim *s, char *to) {
     return s->model->lidar_size;
 }
 
+// Turns are counted from the start of time: their groups and ticks must be numbers that can be counted.
+static bool is_turn(const usi_lidar *l, int64_t turn) {
+    return turn >= -1 && (double)turn * l->turn <= USI_MAX_TIME;
+}
+
+// Poses and points lie there byte by byte.
+static bool is_frame_sound(const usi_lidar *l, const usi_lidar_state *t, const char *from, int k) {
+    if (t->n_pose[k] < 0 || t->n_pose[k] > l->max_pose || t->first_tick[k] < 0 ||
+        t->first_tick[k] > USI_MAX_TICK)
+        return false;
+    for (int64_t i = 0; i < t->n_pose[k]; i++) {
+        us_pose X;
+        memcpy(&X, from + l->pose[k] + (size_t)i * sizeof X, sizeof X);
+        const double numbers[] = {X.q.w, X.q.x, X.q.y, X.q.z, X.p.x, X.p.y, X.p.z};
+        if (!usi_are_numbers(numbers, 7)) return false;
+    }
+    return true;
+}
+
+static bool is_lidar_sound(const usi_lidar *l, const char *from) {
+    usi_lidar_state t;
+    memcpy(&t, from + l->state, sizeof t);
+    if ((t.which != 0 && t.which != 1) || !is_turn(l, t.collected) || !is_turn(l, t.whole) ||
+        !is_turn(l, t.shown))
+        return false;
+    // A frame that is being collected or whole has the pose at its start.
+    if ((t.collected >= 0 && t.n_pose[t.which] == 0) || (t.whole >= 0 && t.n_pose[1 - t.which] == 0))
+        return false;
+    return is_frame_sound(l, &t, from, 0) && is_frame_sound(l, &t, from, 1);
+}
+
 bool usi_lidars_are_sound(const us_sim *s, const char *from, size_t length) {
     const us_model *m = s->model;
     if (length != (s->lidars ? m->lidar_size : 0)) return false;
     for (int32_t i = 0; i < m->n_lidar; i++) {
-        usi_lidar_state t;
-        memcpy(&t, from + m->lidar[i].state, sizeof t);
-        if (t.which != 0 && t.which != 1) return false;
-        if (t.collected < -1 || t.whole < -1 || t.shown < -1) return false;
-        for (int k = 0; k < 2; k++) {
-            if (t.n_pose[k] < 0 || t.n_pose[k] > m->lidar[i].max_pose || t.first_tick[k] < 0) return false;
-        }
+        if (!is_lidar_sound(&m->lidar[i], from)) return false;
     }
     return true;
 }
