@@ -7,6 +7,7 @@
 #include "understudy/action.h"
 #include "understudy/base.h"
 #include "understudy/bus.h"
+#include "understudy/depth_scanner.h"
 #include "understudy/dyn.h"
 #include "understudy/gate.h"
 #include "understudy/geom.h"
