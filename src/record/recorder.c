@@ -173,7 +173,6 @@ static void drain_writer(us_recorder *r) {
         fail_writer(r, w->failed);
         return;
     }
-    // Before the next bytes: they would fill the gap with zeros, and hide it.
     check_file(r);
     if (r->is_failed) return;
     for (size_t done = 0; done < w->out.length;) {
@@ -592,7 +591,8 @@ static us_status prepare(us_recorder *r, const us_recorder_def *def, us_error *e
     if (status || !r->ring)
         return us_error_set(err, US_ERR_MEMORY, &place, NULL,
                             "no memory for the recording's queue of %zu bytes", r->ring_size);
-    r->fd = open(def->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    // Appending: bytes after a cut come where the file then ends, not behind a gap of zeros that hides it.
+    r->fd = open(def->path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
     if (r->fd < 0) {
         return us_error_set(err, US_ERR_IO, &place, "choose a directory that exists and may be written",
                             "the recording cannot be created: %s", strerror(errno));

@@ -21,14 +21,16 @@ function check_room(from, to) {
     if (from == "interaction" || from == "network" || from == "material" || from == "soil_law" || from == "ground_model" || from == "lidar" || from == "sensor") from = "spec"
     if (to == "raster") to = "terrain"
     if (from == "raster") from = "terrain"
-    if (to == "query" || to == "sensing") to = "sim"
-    if (from == "query" || from == "sensing") from = "sim"
+    if (to == "query" || to == "sensing" || to == "depth_scanner") to = "sim"
+    if (from == "query" || from == "sensing" || from == "depth_scanner") from = "sim"
     if (to == "messages" || to == "interface" || to == "link") to = "wire"
     if (from == "interface" || from == "link") from = "wire"
     if (to == "service" || to == "action") to = "bus"
     if (from == "service" || from == "action") from = "bus"
     if (to == "pace" || to == "rover") to = "base"
     if (from == "pace" || from == "rover") from = "base"
+    if (to == "camera_model" || to == "image") to = "vision"
+    if (from == "camera_model" || from == "image") from = "vision"
     # All of the library in one header.
     if (from == "understudy") return
     if (!(to in is_room)) complain("\"" to "\" is not a room of cmake/rooms.txt")
