@@ -13,6 +13,7 @@
 typedef struct replay_options {
     const char *path, *scene, *rate, *topics, *compare;
     double tolerance, slack;
+    cli_list interface_;
     cli_load load;  // what shall differ from the recorded run: set, path, base
     bool is_verify, is_quiet, is_trusted;
 } replay_options;
@@ -28,6 +29,7 @@ typedef struct player {
     const replay_options *options;
     us_recording *recording;
     us_recording_info info;
+    us_interface *types;  // of --interface
     cli_bus bus;
     int32_t n_writer;
     outlet *outlets;  // by channel
@@ -71,15 +73,17 @@ static int add_writers(player *p, int32_t node) {
     for (int32_t i = 0; i < p->info.n_channel; i++) {
         us_channel_info channel = us_recording_get_channel(p->recording, i);
         // What the simulation keeps for itself is not said on the network.
-        if (strncmp(channel.topic, "/understudy/", 12) == 0 || channel.topic[0] != '/' ||
+        const bool is_topic = channel.topic[0] == '/' || strncmp(channel.topic, "dds:", 4) == 0;
+        if (strncmp(channel.topic, "/understudy/", 12) == 0 || !is_topic ||
             !cli_is_listed(p->options->topics, channel.topic))
             continue;
         const us_message_type *type =
-            strcmp(channel.encoding, "cdr") == 0 ? us_message_find(channel.type) : NULL;
+            strcmp(channel.encoding, "cdr") == 0 ? cli_find_type(p->types, channel.type) : NULL;
         if (!type) {
-            cli_warn("play it with ros2 bag, which has its definition",
-                     "%s is left out: its type %s (%s) is not known here", channel.topic, channel.type,
-                     channel.encoding);
+            cli_warn(
+                "name the files with this type: --interface FILE.idl (or .msg); or play it with ros2 bag",
+                "%s is left out: its type %s (%s) is not known here", channel.topic, channel.type,
+                channel.encoding);
             continue;
         }
         us_topic_def def = {
@@ -98,9 +102,10 @@ static int add_writers(player *p, int32_t node) {
 }
 
 static bool has_writer(const player *p, const char *dds_topic) {
+    char topic[CLI_NAME_MAX];
+    cli_bus_topic(dds_topic, topic);
     for (int32_t i = 0; i < p->info.n_channel; i++) {
-        if (p->outlets[i].writer &&
-            strcmp(us_recording_get_channel(p->recording, i).topic, dds_topic + 2) == 0)
+        if (p->outlets[i].writer && strcmp(us_recording_get_channel(p->recording, i).topic, topic) == 0)
             return true;
     }
     return false;
@@ -123,14 +128,16 @@ static void meet_others(player *p) {
     const us_endpoint *other = NULL;
     for (int32_t i = 0; i < p->bus.n_endpoint; i++) {
         const us_endpoint *e = &p->bus.endpoints[i];
-        if (!e->is_writer || !cli_is_ros_topic(e->topic) || !has_writer(p, e->topic)) continue;
+        if (!e->is_writer || !has_writer(p, e->topic)) continue;
         n_other++;
         if (!other) other = e;
     }
+    char topic[CLI_NAME_MAX] = "";
+    if (other) cli_bus_topic(other->topic, topic);
     if (other)
         cli_warn("stop the other program, or play on another ROS_DOMAIN_ID",
                  "%s writes %s too%s: subscribers receive both",
-                 other->node[0] ? other->node : "another program", other->topic + 2,
+                 other->node[0] ? other->node : "another program", topic,
                  n_other > 1 ? ", and more of these topics are written" : "");
 }
 
@@ -189,7 +196,8 @@ static int replay(const replay_options *o, us_recording *recording) {
     cli_catch_stop(NULL);
     player p = {.options = o, .recording = recording, .info = us_recording_get_info(recording)};
     int32_t node = -1;
-    code = cli_bus_open(&p.bus, false);
+    code = cli_read_interface(&o->interface_, &p.types);
+    if (code == CLI_GO_ON) code = cli_bus_open(&p.bus, false);
     if (code == CLI_GO_ON) code = cli_bus_add_node(&p.bus, "replay", &node);
     if (code == CLI_GO_ON) code = add_writers(&p, node);
     if (code == CLI_GO_ON) {
@@ -207,6 +215,7 @@ static int replay(const replay_options *o, us_recording *recording) {
     }
     cli_bus_close(&p.bus);
     free(p.outlets);
+    us_interface_release(p.types);
     return code == CLI_GO_ON ? CLI_OK : code;
 }
 
@@ -423,6 +432,7 @@ static int run(const cli_command *command, int argc, char **argv) {
         {"rate", CLI_TEXT, &o.rate, "real|max|N",
          "pace: as recorded, as fast as possible, N times as fast (real)"},
         {"topics", CLI_TEXT, &o.topics, "A,B", "only these topics"},
+        {"interface", CLI_LIST, &o.interface_, "FILE", "types of a robot's own: an IDL or .msg file"},
         {"verify", CLI_FLAG, &o.is_verify, NULL,
          "run the recorded scene again and compare the state's hash at every tick"},
         {"compare", CLI_TEXT, &o.compare, "OTHER", "compare with this recording, number by number"},
@@ -442,6 +452,9 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (o.is_verify && (o.rate || o.topics))
         return cli_fail(CLI_BAD_INPUT, element, "leave out --verify, or the others",
                         "--verify says nothing on the network: --rate and --topics mean nothing");
+    if (o.interface_.n > 0 && (o.is_verify || o.compare))
+        return cli_fail(CLI_BAD_INPUT, element, "leave out --interface",
+                        "--interface says what types are played, but nothing is");
     if (!o.is_verify && o.is_trusted)
         return cli_fail(CLI_BAD_INPUT, element, "add --verify",
                         "--trust says what may be loaded, but nothing is: without --verify a recording's "

@@ -175,6 +175,20 @@ static void topics_of_ones_own_types_are_echoed_and_recorded(void **state) {
     assert_true(us_message_get_number(type, m.bytes, m.length, "level") == 0.75);
     assert_string_equal(us_recording_get_channel(recording, m.channel).topic, "dds:lab_state");
     us_recording_close(recording);
+    // Played, it is on the network again.
+    us_writer_remove(writer);
+    us_reader *reader = NULL;
+    if (us_bus_add_reader(bus, &(us_topic_def){"dds:lab_state", type, {.is_reliable = true, .depth = 1}, -1},
+                          NULL, NULL, &reader, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(run("replay own.mcap --quiet").code, 2);
+    assert_has(run("replay own.mcap --quiet").err, "--interface FILE.idl");
+    for (length = 0; length == 0;) {
+        if (clock_now() > until) fail_msg("nothing is played");
+        assert_code(run("replay own.mcap --interface own.idl --quiet"), 0);
+        assert_int_equal(us_reader_take(reader, bytes, sizeof bytes, &length, NULL), US_OK);
+    }
+    assert_true(us_message_get_number(type, bytes, length, "level") == 0.75);
     us_bus_close(bus);
     us_interface_release(own);
 }
