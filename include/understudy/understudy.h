@@ -8,6 +8,7 @@
 #include "understudy/base.h"
 #include "understudy/bus.h"
 #include "understudy/camera_model.h"
+#include "understudy/depth_scanner.h"
 #include "understudy/dyn.h"
 #include "understudy/gate.h"
 #include "understudy/geom.h"

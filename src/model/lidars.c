@@ -34,11 +34,13 @@ static void lay_out(us_model *m, usi_lidar *l) {
 static us_status make_beams(usi_arena *arena, usi_lidar *l) {
     const us_lidar_def *d = l->def;
     usi_lidar_beam *beam = usi_arena_alloc(arena, (size_t)d->n_beam * sizeof *beam, _Alignof(usi_lidar_beam));
+    int32_t *by_ring = usi_arena_alloc(arena, (size_t)d->n_beam * sizeof *by_ring, _Alignof(int32_t));
     double *time = usi_arena_alloc(arena, (size_t)l->n_ring * sizeof *time, _Alignof(double));
-    if (!beam || !time) return US_ERR_MEMORY;
+    if (!beam || !time || !by_ring) return US_ERR_MEMORY;
     memset(time, 0, (size_t)l->n_ring * sizeof *time);
     l->beam = beam;
     l->ring_time = time;
+    l->by_ring = by_ring;
     for (int32_t i = 0; i < d->n_beam; i++) {
         const us_lidar_beam *b = &d->beams[i];
         const double turn = b->azimuth + l->spin * b->time;
@@ -49,6 +51,7 @@ static us_status make_beams(usi_arena *arena, usi_lidar *l) {
                                    .time = b->time,
                                    .ring = ring_of(d, i)};
         time[beam[i].ring] = b->time;
+        by_ring[beam[i].ring] = i;
         l->last_beam = fmax(l->last_beam, b->time);
     }
     return US_OK;

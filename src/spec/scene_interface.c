@@ -22,7 +22,7 @@ static us_status open_text(void *context, const char *path, const us_place *from
     char element[128], *text = NULL;
     const us_place own = usi_xml_place(c->r, c->node, element, sizeof element);
     (void)err;  // the reader has the same
-    us_status status = usi_reader_permit(c->r, c->node, "an interface file", path);
+    us_status status = usi_reader_permit(c->r, c->node, "interface file", path);
     if (!status) status = usi_file_read(c->r, path, from ? from : &own, &text, out_length);
     if (!status && *out_length > USI_INTERFACE_BYTES)
         status = usi_fail(c->r, US_ERR_LIMIT, c->node, "split it", "\"%.200s\" has more than %d bytes", path,
