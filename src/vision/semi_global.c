@@ -34,8 +34,8 @@
 #include "vision/vision__stereo.h"
 #include "vision/vision__winner.h"
 
-// BLOCK: pixels between looks at the progress of the row before. N_BEFORE: paths that come from it. REACH: of the
-// window that refines.
+// BLOCK: pixels between looks at the progress of the row before. N_BEFORE: paths that come from it. REACH: of
+// the window that refines.
 enum { BLOCK = 32, N_BEFORE = 3, REACH = 2 };
 
 #define INLINE static inline __attribute__((always_inline))
