@@ -24,7 +24,8 @@ typedef enum us_stereo_method {
 
 // What a pixel of the left and one of the right picture differ by.
 typedef enum us_stereo_cost {
-    US_STEREO_SAD,         // sum of absolute differences in a window, of the horizontal Sobel gradients
+    US_STEREO_SAD,  // sum in a window of absolute differences of Sobel gradients; paths: and of brightness /
+                    // 4
     US_STEREO_CENSUS_5X5,  // bits that differ of 24: which neighbours are darker than the pixel
     US_STEREO_CENSUS_9X7,  // of 62
     US_STEREO_COST_COUNT
@@ -55,7 +56,7 @@ typedef struct us_stereo_def {
     us_stereo_cost cost;    // of US_STEREO_SEMI_GLOBAL; blocks are compared by US_STEREO_SAD
     int32_t min_disparity;  // pixels
     int32_t n_disparity;    // how many are tried: a multiple of 16, up to US_STEREO_MAX_DISPARITY
-    int32_t window;         // of US_STEREO_SAD: odd, 1 to 21; 5 shows details and holes, 11 is smooth
+    int32_t window;         // of US_STEREO_SAD: odd, 1 to 21 (paths: 17); 5 shows details and holes
     int32_t prefilter_cap;  // of US_STEREO_SAD: gradients are cut at this, 1 to 63
     int32_t texture;        // US_STEREO_BLOCK: least sum of the window's gradients; 0: off
     int32_t uniqueness;     // per cent that the second best must cost more than the best, 0 to 99

@@ -186,13 +186,12 @@ static void row_part(void *context, int32_t i, int32_t thread) {
         }
         return;
     }
-    job.right = usi_right_begin(s, thread);
+    job.right = usi_right_begin(s, y, thread);
     if (s->def.n_path == 8) {
         do_row_of(&job, y, true, true);
     } else {
         do_row_of(&job, y, true, false);
     }
-    usi_right_check(s, &job.right, job.result);
 }
 
 // Guards are p2, and so is what lies below the first and above the last disparity; the pixels beside the
@@ -243,6 +242,7 @@ static void refine_part(void *context, int32_t strip, int32_t thread) {
             const int32_t d = usi_whole(row[i]) - s->def.min_disparity;
             if (d > 0 && d < s->def.n_disparity - 1) row[i] += refine_pixel(s, i, y, d);
         }
+        usi_right_check(s, y, row - s->plan.x0);
     }
 }
 

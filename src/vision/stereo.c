@@ -6,7 +6,9 @@
 #include "vision/vision__lanes.h"
 #include "vision/vision__stereo.h"
 
-enum { MAX_WINDOW = 21 };  // 21 x 21 differences of 126 fit into 16 bits
+// Sums of windows fit into 16 bits: 21 x 21 differences of gradients, up to 126; for paths, with a quarter of
+// the brightness, 17 x 17 of up to 189.
+enum { MAX_WINDOW = 21, MAX_PATH_WINDOW = 17 };
 
 us_stereo_def us_stereo_def_default(us_stereo_method method, int32_t width, int32_t height) {
     us_stereo_def d = {.width = width, .height = height, .method = method};
@@ -94,7 +96,9 @@ static us_status check(const us_stereo_def *d, us_error *err) {
         return us_error_set(err, US_ERR_VALUE, &here, "try fewer disparities, or larger pictures",
                             "%d disparities from %d leave nothing of a picture of %d pixels",
                             (int)d->n_disparity, (int)d->min_disparity, (int)d->width);
-    if (!status) status = check_number("window", d->window, 1, MAX_WINDOW, err);
+    if (!status)
+        status = check_number("window", d->window, 1,
+                              d->method == US_STEREO_BLOCK ? MAX_WINDOW : MAX_PATH_WINDOW, err);
     if (!status && d->window % 2 == 0)
         return us_error_set(err, US_ERR_VALUE, &here, "give an odd number", "window is %d", (int)d->window);
     if (!status) status = check_number("prefilter_cap", d->prefilter_cap, 1, 63, err);
@@ -120,8 +124,8 @@ static usi_stereo_plan plan_of(const us_stereo_def *d) {
     p.row = ((size_t)d->width + 2 * USI_MARGIN + 31) / 32 * 32;
     p.has_window = d->cost == US_STEREO_SAD;
     p.has_volume = d->method == US_STEREO_SEMI_GLOBAL;
-    p.n_plane = p.has_window ? 1 : d->cost == US_STEREO_CENSUS_5X5 ? 3 : 8;
-    const int32_t largest = 2 * d->prefilter_cap * d->window * d->window;
+    p.n_plane = p.has_window ? 1 + p.has_volume : d->cost == US_STEREO_CENSUS_5X5 ? 3 : 8;
+    const int32_t largest = (2 * d->prefilter_cap + (p.has_volume ? 63 : 0)) * d->window * d->window;
     while (p.has_window && ((largest >> p.shift) + (d->p2 >> p.shift) > 254 || d->p2 >> p.shift > 127))
         p.shift++;
     p.p2 = d->p2 >> p.shift ? d->p2 >> p.shift : 1;
@@ -152,7 +156,7 @@ static size_t lay_out(us_stereo *s, char *base, int32_t n_thread) {
     TAKE(progress, paths * d->height * USI_PROGRESS_EACH);
     TAKE(column, windows * p->n_lane);
     TAKE(texture, windows);
-    TAKE(right_disparity, (size_t)n_thread * d->width);
+    TAKE(right_disparity, pixels);
     TAKE(right_cost, (size_t)n_thread * d->width);
     TAKE(result, pixels);
     TAKE(other, pixels);

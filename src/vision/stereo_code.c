@@ -1,8 +1,9 @@
 // What is compared of the pictures: gradients, or census.
 //
-// Gradient: horizontal Sobel of 3 x 3, cut at +-prefilter_cap, which takes away how bright a place is. Census
-// (Zabih and Woodfill 1994): one bit for each neighbour that is darker than the pixel, which takes away
-// exposure and contrast too. The bits of a census lie in planes of a byte.
+// Gradient: horizontal Sobel of 3 x 3, cut at +-prefilter_cap, which takes away how bright a place is; for
+// paths a quarter of the brightness is compared too, which says something where the gradient is the same
+// everywhere. Census (Zabih and Woodfill 1994): one bit for each neighbour that is darker than the pixel,
+// which takes away exposure and contrast too. The bits of a census lie in planes of a byte.
 #include <string.h>
 
 #include "vision/vision__lanes.h"
@@ -18,6 +19,12 @@ static void gradient_row(const us_stereo *s, const uint8_t *plane, int32_t y, ui
             above[x + 1] - above[x - 1] + 2 * (here[x + 1] - here[x - 1]) + below[x + 1] - below[x - 1];
         to[x] = (uint8_t)(usi_clamp(slope, -cap, cap) + cap);
     }
+}
+
+static void quarter_row(const us_stereo *s, const uint8_t *plane, int32_t y, uint8_t *to) {
+    const uint8_t *here = usi_plane_row(s, plane, y) + USI_MARGIN;
+    for (int32_t x = 0; x < s->def.width; x++)
+        to[x] = here[x] >> 2;
 }
 
 // Bytes of 32 pixels' codes: neighbours from the upper left to the lower right, without the middle.
@@ -67,6 +74,7 @@ static void code_strip(void *context, int32_t strip, int32_t thread) {
             for (int32_t k = 0; k < USI_MAX_PLANE; k++)
                 to[k] = s->code[side] + (size_t)k * plane + (size_t)y * s->plan.row + USI_MARGIN;
             if (s->plan.has_window) gradient_row(s, s->grey[side], y, to[0]);
+            if (s->plan.n_plane == 2) quarter_row(s, s->grey[side], y, to[1]);
             if (s->plan.n_plane == 3) census_row(s, s->grey[side], y, 2, 2, to);
             if (s->plan.n_plane == 8) census_row(s, s->grey[side], y, 4, 3, to);
             for (int32_t k = 0; k < s->plan.n_plane; k++) {

@@ -51,32 +51,55 @@ typedef struct window {
     int32_t radius, n_vector;
 } window;
 
-// Adds a row of absolute differences to the columns of the window, and takes another away (NULL: none).
-static void change_columns(const window *w, int32_t y_in, int32_t y_out, bool has_out) {
+// Rows of the codes that are compared, at a column's pixel and its first candidate.
+typedef struct code_row {
+    const uint8_t *left, *right;
+} code_row;
+
+static code_row row_of(const us_stereo *s, int32_t y, int32_t plane) {
+    const size_t offset = (size_t)plane * (size_t)s->def.height * s->plan.row;
+    return (code_row){usi_plane_row(s, s->code[0] + offset, y) + USI_MARGIN,
+                      usi_plane_row(s, s->code[1] + offset, y) + USI_MARGIN};
+}
+
+// Absolute differences of 32 candidates.
+INLINE usi_u8x32 gaps(const code_row row[2], int32_t x, int32_t at, bool has_two) {
+    usi_u8x32 r = usi_u8_gap(usi_u8_load(row[0].right + at), usi_u8_all(row[0].left[x]));
+    if (has_two) r += usi_u8_gap(usi_u8_load(row[1].right + at), usi_u8_all(row[1].left[x]));
+    return r;
+}
+
+// Adds a row of absolute differences to the columns of the window, and takes another away.
+INLINE void change_columns_of(const window *w, int32_t y_in, int32_t y_out, bool has_out, bool has_two) {
     const us_stereo *s = w->s;
-    const uint8_t *left_in = usi_plane_row(s, s->code[0], y_in) + USI_MARGIN;
-    const uint8_t *right_in = usi_plane_row(s, s->code[1], y_in) + USI_MARGIN;
-    const uint8_t *left_out = usi_plane_row(s, s->code[0], y_out) + USI_MARGIN;
-    const uint8_t *right_out = usi_plane_row(s, s->code[1], y_out) + USI_MARGIN;
+    const code_row in[2] = {row_of(s, y_in, 0), row_of(s, y_in, has_two)};
+    const code_row out[2] = {row_of(s, y_out, 0), row_of(s, y_out, has_two)};
     const int32_t cap = s->def.prefilter_cap;
     for (int32_t i = 0; i < s->plan.n_column + 2 * w->radius; i++) {
         const int32_t x = s->plan.x0 - w->radius + i, at = s->def.width - 1 - x + s->def.min_disparity;
         uint16_t *column = w->column + (size_t)i * s->plan.n_lane;
         for (int32_t v = 0; v < w->n_vector; v++) {
-            const usi_u8x32 in = usi_u8_gap(usi_u8_load(right_in + at + 32 * v), usi_u8_all(left_in[x]));
-            usi_u16x16 low = usi_u16_load(column + 32 * v) + usi_u16_low(in);
-            usi_u16x16 high = usi_u16_load(column + 32 * v + 16) + usi_u16_high(in);
+            const usi_u8x32 gained = gaps(in, x, at + 32 * v, has_two);
+            usi_u16x16 low = usi_u16_load(column + 32 * v) + usi_u16_low(gained);
+            usi_u16x16 high = usi_u16_load(column + 32 * v + 16) + usi_u16_high(gained);
             if (has_out) {
-                const usi_u8x32 out =
-                    usi_u8_gap(usi_u8_load(right_out + at + 32 * v), usi_u8_all(left_out[x]));
-                low -= usi_u16_low(out);
-                high -= usi_u16_high(out);
+                const usi_u8x32 lost = gaps(out, x, at + 32 * v, has_two);
+                low -= usi_u16_low(lost);
+                high -= usi_u16_high(lost);
             }
             usi_u16_store(column + 32 * v, low);
             usi_u16_store(column + 32 * v + 16, high);
         }
-        w->texture[i] += abs(left_in[x] - cap);
-        if (has_out) w->texture[i] -= abs(left_out[x] - cap);
+        w->texture[i] += abs(in[0].left[x] - cap);
+        if (has_out) w->texture[i] -= abs(out[0].left[x] - cap);
+    }
+}
+
+static void change_columns(const window *w, int32_t y_in, int32_t y_out, bool has_out) {
+    if (w->s->plan.n_plane == 2) {
+        change_columns_of(w, y_in, y_out, has_out, true);
+    } else {
+        change_columns_of(w, y_in, y_out, has_out, false);
     }
 }
 
@@ -114,7 +137,7 @@ static void match_row(const window *w, int32_t y, int32_t thread) {
     uint16_t copy[32 * USI_MAX_VECTOR];
     const float invalid = us_stereo_invalid(&s->def);
     float *row = s->result + (size_t)y * s->def.width;
-    const usi_right_view right = usi_right_begin(s, thread);
+    const usi_right_view right = usi_right_begin(s, y, thread);
     int32_t texture = 0;
     for (int32_t i = 0; i < 2 * w->radius; i++) {
         change_sums(w, sum, i, -1);
@@ -130,7 +153,7 @@ static void match_row(const window *w, int32_t y, int32_t thread) {
             usi_u16_store(copy + 16 * v, sum[v]);
         row[x] = usi_pick(s, copy, w->n_vector, x, true, &right);
     }
-    usi_right_check(s, &right, row);
+    usi_right_check(s, y, row);
 }
 
 void usi_window_strip(us_stereo *s, int32_t strip, int32_t thread) {

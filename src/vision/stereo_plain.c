@@ -38,8 +38,11 @@ static int32_t window_gap(const us_stereo *s, int32_t x_left, int32_t x_right, i
     const int32_t r = s->def.window / 2;
     int32_t sum = 0;
     for (int32_t j = -r; j <= r; j++)
-        for (int32_t i = -r; i <= r; i++)
+        for (int32_t i = -r; i <= r; i++) {
             sum += abs(gradient_at(s, 0, x_left + i, y + j) - gradient_at(s, 1, x_right + i, y + j));
+            if (s->plan.has_volume)
+                sum += abs(grey_at(s, 0, x_left + i, y + j) / 4 - grey_at(s, 1, x_right + i, y + j) / 4);
+        }
     return sum;
 }
 
@@ -158,7 +161,7 @@ void usi_stereo_plain(us_stereo *s) {
     }
     for (int32_t y = 0; y < s->def.height; y++) {
         float *row = s->result + (size_t)y * s->def.width;
-        const usi_right_view right = usi_right_begin(s, 0);
+        const usi_right_view right = usi_right_begin(s, y, 0);
         for (int32_t k = 0; k < s->plan.n_column; k++) {
             // Paths: the second sweep goes from right to left, blocks from left to right; the first of equals
             // counts.
@@ -166,7 +169,7 @@ void usi_stereo_plain(us_stereo *s) {
             if (!s->plan.has_volume && texture_at(s, x, y) < s->def.texture) continue;
             row[x] = pick(s, v.L[1] + at(&v, i, y), x, !s->plan.has_volume, &right);
         }
-        usi_right_check(s, &right, row);
         if (s->plan.has_volume) refine_row(&v, y, row);
+        usi_right_check(s, y, row);
     }
 }

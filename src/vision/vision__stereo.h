@@ -58,7 +58,7 @@ struct us_stereo {
     _Atomic int32_t *progress;    // [height * USI_PROGRESS_EACH]
     uint16_t *column;             // [thread][n_column + 2 radius][n_lane]: columns of a window
     int32_t *texture;             // [thread][n_column + 2 radius]
-    int16_t *right_disparity;     // [thread][width]
+    int16_t *right_disparity;     // [height][width]: what each right pixel was found by
     uint16_t *right_cost;         // [thread][width]
     float *result, *other;        // [height][width]
     int32_t *label, *count;       // [height][width], of speckles

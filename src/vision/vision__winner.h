@@ -15,8 +15,8 @@ typedef struct usi_right_view {
     uint16_t *cost;
 } usi_right_view;
 
-static inline usi_right_view usi_right_begin(us_stereo *s, int32_t thread) {
-    const usi_right_view right = {s->right_disparity + (size_t)thread * s->def.width,
+static inline usi_right_view usi_right_begin(us_stereo *s, int32_t y, int32_t thread) {
+    const usi_right_view right = {s->right_disparity + (size_t)y * s->def.width,
                                   s->right_cost + (size_t)thread * s->def.width};
     for (int32_t x = 0; x < s->def.width; x++) {
         right.disparity[x] = INT16_MIN;
@@ -35,15 +35,24 @@ static inline void usi_right_note(const usi_right_view *right, int32_t x, int32_
     right->disparity[at] = (int16_t)disparity;
 }
 
-// Drops what the right picture sees otherwise.
-static inline void usi_right_check(const us_stereo *s, const usi_right_view *right, float *row) {
+// Whether the right pixel that has been found by disparity d agrees, or nobody has found it.
+static inline bool usi_right_agrees(const us_stereo *s, const int16_t *right, int32_t x, int32_t d) {
+    const int32_t at = x - d;
+    if (at < 0 || at >= s->def.width || right[at] == INT16_MIN) return true;
+    const int32_t gap = right[at] > d ? right[at] - d : d - right[at];
+    return gap <= s->def.left_right;
+}
+
+// Drops what the right picture sees otherwise, at both of the whole disparities that a refined one lies
+// between.
+static inline void usi_right_check(const us_stereo *s, int32_t y, float *row) {
     if (s->def.left_right < 0) return;
     const float invalid = us_stereo_invalid(&s->def);
+    const int16_t *right = s->right_disparity + (size_t)y * s->def.width;
     for (int32_t x = s->plan.x0; x < s->plan.x1; x++) {
         if (row[x] == invalid) continue;
-        const int32_t disparity = usi_whole(row[x]), back = right->disparity[x - disparity];
-        const int32_t gap = back > disparity ? back - disparity : disparity - back;
-        if (gap > s->def.left_right) row[x] = invalid;
+        const int32_t low = (int32_t)(row[x] + 1024) - 1024, high = low + ((float)low != row[x]);
+        if (!usi_right_agrees(s, right, x, low) && !usi_right_agrees(s, right, x, high)) row[x] = invalid;
     }
 }
 

@@ -254,7 +254,7 @@ static void every_setting_is_obeyed_alike(void **state) {
         compare(&d, &p);
         d.uniqueness = 40;
         d.left_right = 3;
-        d.window = 21;
+        d.window = d.method == US_STEREO_BLOCK ? 21 : 17;
         d.prefilter_cap = 63;
         d.texture = 3000;
         d.p1 = 3;
@@ -429,7 +429,7 @@ static void settings_that_cannot_be_are_named(void **state) {
     d[n++].min_disparity = 150;
     d[n++].min_disparity = -200;
     d[n++].window = 4;
-    d[n++].window = 23;
+    d[n++].window = 19;
     d[n++].prefilter_cap = 64;
     d[n++].texture = -1;
     d[n++].uniqueness = 100;
