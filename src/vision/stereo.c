@@ -142,7 +142,11 @@ static size_t lay_out(us_stereo *s, char *base, int32_t n_thread) {
     const size_t volume = pixels * p->n_lane, paths = p->has_volume ? 1 : 0;
     const size_t windows = (size_t)n_thread * (d->width + MAX_WINDOW);
     size_t size = 0;
-#define TAKE(array, count) s->array = (void *)(base + usi_carve(&size, (count), sizeof *s->array))
+#define TAKE(array, count)                                                 \
+    do {                                                                   \
+        const size_t offset = usi_carve(&size, (count), sizeof *s->array); \
+        s->array = base ? (void *)(base + offset) : NULL;                  \
+    } while (0)
     for (int i = 0; i < 2; i++) {
         TAKE(grey[i], plane);
         TAKE(spare[i], plane);
