@@ -181,7 +181,8 @@ static bool run_round(const company *c, int domain, int seconds, tally *t, round
     snprintf(time, sizeof time, "%d", seconds);
     pid_t pid = bench_start_run(domain, "page.out",
                                 (const char *const[]){US_SOURCE_DIR "/scenes/default.xml", "--set",
-                                                      "motor_port=0", "--time", time, "--port", "0", NULL});
+                                                      "motor_port=0", "--set", "lidar_rate=0.01", "--time",
+                                                      time, "--port", "0", NULL});
     int port = find_port("page.out");
     if (port < 0) {
         printf("page      the program does not say where its page is\n");

@@ -32,6 +32,7 @@ int cli_network_create(cli_network *network, us_spec *spec, const cli_load *load
     char *parameters = join_lines(&load->set), *search = join_lines(&load->path);
     def.rate = rate;
     if (max_object >= 0) def.max_object = max_object;
+    if (network->n_thread > 0) def.n_thread = network->n_thread;
     def.scene = load->file;
     def.base = load->base;
     def.exclude_overlaps = load->exclude_overlaps;

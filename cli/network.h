@@ -13,6 +13,7 @@ typedef struct cli_network {
     us_scene_topics *scene;  // NULL: not on the network
     us_split *split;         // NULL: the whole world is here
     us_bus *bus;             // NULL: offline, or no robot
+    int32_t n_thread;        // that share a step; 0: one
     const char *serial;      // directory of the robots' serial lines; NULL: none
     bool is_quiet;           // only warnings and errors of the world are shown
     bool is_live;            // a status line may stand on the terminal

@@ -9,6 +9,7 @@
 #include "bus.h"
 #include "network.h"
 #include "run.h"
+#include "understudy/sensing.h"
 
 typedef struct run_options {
     cli_load load;
@@ -17,7 +18,7 @@ typedef struct run_options {
     const char *csv, *values;
     int64_t every;
     double csv_rate;
-    int64_t seed, port, max_objects;
+    int64_t seed, port, max_objects, threads;
     const char *restore, *save, *save_ground, *ground_zone, *record, *address, *token, *users, *tls_cert,
         *tls_key;
     const char *own, *share;
@@ -110,6 +111,9 @@ static int check_options(const run_options *options) {
                         "the others send is not in the recording");
     if (options->seed < 0 && options->seed != NOT_GIVEN)
         return cli_fail(CLI_BAD_INPUT, element, "write --seed N with N at least 0", "--seed is negative");
+    if (options->threads < 1 || options->threads > 256)
+        return cli_fail(CLI_BAD_INPUT, element, "write --threads N with N from 1 to 256",
+                        "--threads is out of range");
     if (options->max_objects != NOT_GIVEN && (options->max_objects < 0 || options->max_objects > 1000000))
         return cli_fail(CLI_BAD_INPUT, element, "write --max-objects N with N from 0 to 1000000",
                         "--max-objects is out of range");
@@ -321,7 +325,8 @@ typedef struct loop {
     us_pace_request request;
     int64_t tick_before;  // the commands
     int64_t due_tick;     // of the next row
-    us_view_pace shown;   // on the page
+    bool are_lidars_held;
+    us_view_pace shown;  // on the page
     int64_t shown_ns, shown_done;
     double shown_seconds;
 } loop;
@@ -406,6 +411,28 @@ static void show(loop *l, int64_t now) {
     if (now - l->status->last_ns >= SHOW_EVERY_NS) cli_status_show(l->status, l->sim, l->pace, now);
 }
 
+// A run that keeps a pace does not wait for frames of lidars: while it is behind they begin no new ones.
+// Frames that take longer than a second cost little at a time, and are kept.
+static void hold_lidars(loop *l) {
+    static const double BEHIND = 0.05, CAUGHT_UP = 0.01;  // s
+    const us_model *model = us_sim_view_model(l->sim);
+    const double lag = l->request.rate > 0 ? us_pace_lag(l->pace) : 0;
+    const bool is_held = lag > (l->are_lidars_held ? CAUGHT_UP : BEHIND);
+    int64_t n = 0;
+    for (int32_t i = 0; i < us_model_n_lidar(model); i++) {
+        const us_lidar lidar = {i};
+        us_lidar_frame frame;
+        const us_sensor sensor = us_model_find_sensor(model, us_model_lidar_robot(model, lidar),
+                                                      us_model_lidar_name(model, lidar));
+        if (is_held != l->are_lidars_held && us_sim_get_sensor_parameter(l->sim, sensor, "rate") >= 1)
+            us_sim_hold_lidar(l->sim, lidar, is_held);
+        us_sim_get_lidar_frame(l->sim, lidar, false, &frame, NULL, 0);
+        n += frame.n_dropped;
+    }
+    l->are_lidars_held = is_held;
+    l->status->n_dropped = l->shown.n_dropped = n;
+}
+
 // Steps until `goal` steps are done, a signal came, a step or a write failed. Returns CLI_GO_ON or the exit
 // code.
 static int step_until(loop *l, int64_t goal) {
@@ -420,6 +447,7 @@ static int step_until(loop *l, int64_t goal) {
         code = heed(l);
         if (code != CLI_GO_ON) break;
         bool is_paused = l->request.is_paused;
+        if (!is_paused) hold_lidars(l);
         int64_t n_asked = us_world_get_pace_request(l->world).n_step;
         int64_t n = !is_paused ? us_pace_due(l->pace) : n_asked < l->pace->batch ? n_asked : l->pace->batch;
         if (is_paused && n == 0) us_pace_rest();
@@ -592,6 +620,8 @@ static int parse_options(const cli_command *command, int argc, char **argv, run_
         {"restore", CLI_TEXT, &o->restore, "SNAP", "begin with the state in this file"},
         {"hash", CLI_FLAG, &o->show_hash, NULL, "print the hash of the state at the end"},
         {"seed", CLI_INTEGER, &o->seed, "N", "seed of every random number, instead of the scene's"},
+        {"threads", CLI_INTEGER, &o->threads, "N",
+         "threads that share a step: islands of contacts, beams of lidars (1); the result is the same"},
         {"max-objects", CLI_INTEGER, &o->max_objects, "N",
          "objects that commands may add to the world (100)"},
         {"quiet", CLI_FLAG, &o->is_quiet, NULL, "no status line and no summary"},
@@ -621,7 +651,8 @@ static int run(const cli_command *command, int argc, char **argv) {
                      .every = NOT_GIVEN,
                      .seed = NOT_GIVEN,
                      .port = NOT_GIVEN,
-                     .max_objects = NOT_GIVEN};
+                     .max_objects = NOT_GIVEN,
+                     .threads = 1};
     int code = parse_options(command, argc, argv, &o);
     double rate;
     if (code == CLI_GO_ON) code = parse_rate(o.rate, &rate);
@@ -631,7 +662,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     o.load.is_quiet = o.is_quiet;
     code = cli_load_spec(&o.load, US_BASE_FIXED, &world);
     if (code == CLI_GO_ON && o.seed != NOT_GIVEN) code = set_seed(world.spec, o.seed);
-    cli_network network = {.is_quiet = o.is_quiet, .serial = o.serial};
+    cli_network network = {.is_quiet = o.is_quiet, .serial = o.serial, .n_thread = (int32_t)o.threads};
     if (code == CLI_GO_ON)
         code = cli_network_create(&network, world.spec, &o.load, rate,
                                   o.max_objects == NOT_GIVEN ? -1 : (int32_t)o.max_objects);

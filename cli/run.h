@@ -60,6 +60,7 @@ typedef struct cli_status {
     int64_t last_step;    // steps done then
     double step_seconds;  // time inside steps since start
     double last_step_seconds;
+    int64_t n_dropped;  // frames of lidars
 } cli_status;
 
 void cli_status_start(cli_status *status, us_sim *sim, bool is_live, double goal);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "understudy/depth_scanner.h"
 #include "understudy/sensing.h"
 
 typedef struct frame {
@@ -267,21 +268,64 @@ static int step_until(cli_world *world, us_lidar lidar, double time, us_lidar_fr
                     "no frame was whole within an hour");
 }
 
-static int sense(cli_world *world, const char *sensor, double time, bool is_deskewed, const char *path) {
+// What to look at, and how.
+typedef struct sense_options {
+    cli_load load;
+    const char *sensor, *path, *method;
+    double time;
+    int64_t bits, side;
+    bool is_deskewed, lists_kinds;
+} sense_options;
+
+// A frame at the end of the time, by a depth buffer.
+static int scan_depths(cli_world *world, us_lidar lidar, const sense_options *o, frame *f) {
+    us_depth_scanner_def def = us_depth_scanner_def_default();
+    us_depth_scanner *scanner = NULL;
+    us_error err = {0};
+    const double step = us_model_get_step(world->model);
+    for (int64_t i = 0; (double)i * step < o->time - 1e-9; i++) {
+        if (us_sim_step(world->sim, NULL)) {
+            cli_print_error(us_sim_view_error(world->sim));
+            return CLI_RUN_FAILED;
+        }
+    }
+    def.bits = (int32_t)o->bits;
+    def.side = (int32_t)o->side;
+    us_status status = us_depth_scanner_create(world->model, lidar, &def, NULL, &scanner, &err);
+    if (!status) status = us_depth_scanner_scan(scanner, world->sim, &f->head, f->point, f->n, &err);
+    us_depth_scanner_destroy(scanner);
+    if (status) cli_print_error(&err);
+    return status == US_OK ? CLI_GO_ON : status == US_ERR_ARG ? CLI_BAD_INPUT : CLI_RUN_FAILED;
+}
+
+// A frame of rays: the first that is whole when the time is over.
+static int scan_rays(cli_world *world, us_lidar lidar, const sense_options *o, frame *f) {
+    const int code = step_until(world, lidar, o->time, &f->head);
+    if (code == CLI_GO_ON)
+        us_sim_get_lidar_frame(world->sim, lidar, o->is_deskewed, &f->head, f->point, f->n);
+    return code;
+}
+
+static int sense(cli_world *world, const sense_options *o) {
     frame f = {.n = 0};
+    const char *sensor = o->sensor, *path = o->path;
     writer *write = writer_of(path);
     const us_sensor which = find_sensor(world->model, sensor);
     const us_lidar lidar = us_model_get_sensor(world->model, which).lidar;
-    if (which.i >= 0 && lidar.i < 0) return cli_sense_readings(world, which.i, time > 0 ? time : 1, path);
+    if (which.i >= 0 && lidar.i < 0)
+        return cli_sense_readings(world, which.i, o->time > 0 ? o->time : 1, path);
     if (!write)
         return cli_fail(CLI_BAD_INPUT, "-o", "end it with .ply, .pcd, .csv or .png",
                         "\"%s\" is of no kind that can be written", path);
     if (which.i < 0) return fail_sensor(world->model, sensor ? sensor : "");
-    int code = step_until(world, lidar, time, &f.head);
-    if (code != CLI_GO_ON) return code;
+    us_sim_get_lidar_frame(world->sim, lidar, false, &f.head, NULL, 0);
     f.n = f.head.n_return * f.head.n_ring * f.head.n_column;
     f.point = cli_allocate((size_t)f.n, sizeof *f.point);
-    us_sim_get_lidar_frame(world->sim, lidar, is_deskewed, &f.head, f.point, f.n);
+    int code = o->method ? scan_depths(world, lidar, o, &f) : scan_rays(world, lidar, o, &f);
+    if (code != CLI_GO_ON) {
+        free(f.point);
+        return code;
+    }
     FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "wb");
     if (out) write(out, &f);
     const bool is_bad = !out || ferror(out) || (out != stdout && fclose(out) != 0);
@@ -297,29 +341,41 @@ static int sense(cli_world *world, const char *sensor, double time, bool is_desk
     return code;
 }
 
+static int check_options(sense_options *o) {
+    if (!o->path && !o->lists_kinds)
+        return cli_fail(CLI_BAD_INPUT, "-o", "write -o frame.ply", "no file is named");
+    if (!(o->time >= 0 && o->time <= 1e6))
+        return cli_fail(CLI_BAD_INPUT, "--time", "write seconds from 0 to 1e6", "%g s is no time", o->time);
+    if (o->method && strcmp(o->method, "rays") == 0) o->method = NULL;
+    if (o->method && strcmp(o->method, "depth-buffer") != 0)
+        return cli_fail(CLI_BAD_INPUT, "--method", "write rays or depth-buffer", "there is no method \"%s\"",
+                        o->method);
+    return CLI_GO_ON;
+}
+
 static int run(const cli_command *command, int argc, char **argv) {
-    cli_load load = {0};
-    const char *sensor = NULL, *path = NULL;
-    double time = 0;
-    bool is_deskewed = false, lists_kinds = false;
+    sense_options o = {.bits = us_depth_scanner_def_default().bits,
+                       .side = us_depth_scanner_def_default().side};
     const cli_option table[] = {
-        {"sensor", CLI_TEXT, &sensor, "ROBOT/NAME", "which sensor (the first lidar)"},
-        {"time", CLI_NUMBER, &time, "S",
+        {"sensor", CLI_TEXT, &o.sensor, "ROBOT/NAME", "which sensor (the first lidar)"},
+        {"time", CLI_NUMBER, &o.time, "S",
          "simulated seconds before the frame is taken (0: the first frame); of readings how long"},
-        {"deskew", CLI_FLAG, &is_deskewed, NULL, "points in the frame of the sensor when the turn began"},
-        {"kinds", CLI_FLAG, &lists_kinds, NULL, "list the kinds of sensors that the file knows, and end"},
-        {"-o", CLI_TEXT, &path, "FILE",
+        {"deskew", CLI_FLAG, &o.is_deskewed, NULL, "points in the frame of the sensor when the turn began"},
+        {"method", CLI_TEXT, &o.method, "rays|depth-buffer",
+         "how a lidar looks (rays); depth-buffer: all beams at once, at --time"},
+        {"bits", CLI_INTEGER, &o.bits, "N", "of a depth in the depth buffer, 8 to 32 (24)"},
+        {"side", CLI_INTEGER, &o.side, "N", "pixels of the longer side of its pictures (2048)"},
+        {"kinds", CLI_FLAG, &o.lists_kinds, NULL, "list the kinds of sensors that the file knows, and end"},
+        {"-o", CLI_TEXT, &o.path, "FILE",
          "where to: .ply, .pcd, .csv, or .png for a picture of the ranges; readings: .csv"},
-        CLI_LOAD_OPTIONS(load),
+        CLI_LOAD_OPTIONS(o.load),
     };
-    int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &load.file);
+    int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &o.load.file);
+    if (code == CLI_GO_ON) code = check_options(&o);
     if (code != CLI_GO_ON) return code;
-    if (!path && !lists_kinds) return cli_fail(CLI_BAD_INPUT, "-o", "write -o frame.ply", "no file is named");
-    if (!(time >= 0 && time <= 1e6))
-        return cli_fail(CLI_BAD_INPUT, "--time", "write seconds from 0 to 1e6", "%g s is no time", time);
     cli_world world;
-    code = cli_load_spec(&load, US_BASE_FIXED, &world);
-    if (code == CLI_GO_ON && lists_kinds) {
+    code = cli_load_spec(&o.load, US_BASE_FIXED, &world);
+    if (code == CLI_GO_ON && o.lists_kinds) {
         cli_print_sensor_kinds(world.spec);
         code = CLI_OK;
     }
@@ -327,7 +383,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (code == CLI_GO_ON) code = cli_create_sim(&world, NULL);
     if (code == CLI_GO_ON) {
         cli_print_warnings(stderr, world.spec);
-        code = sense(&world, sensor, time, is_deskewed, path);
+        code = sense(&world, &o);
     }
     cli_world_fini(&world);
     return code;
@@ -343,6 +399,7 @@ const cli_command cli_command_sense = {
              "\n"
              "  understudy sense scenes/lidar.xml --sensor k10/lidar -o frame.ply\n"
              "  understudy sense scenes/lidar.xml --time 2 -o ranges.png\n"
+             "  understudy sense scenes/lidar.xml --method depth-buffer -o depths.ply\n"
              "  understudy sense scenes/lidar.xml --sensor k10/imu --time 1 -o imu.csv\n",
     .run = run,
 };

@@ -89,6 +89,7 @@ void cli_status_show(cli_status *status, us_sim *sim, const us_pace *pace, int64
     append(&out, "t %.2f s", time);
     append(&out, speed < 10 ? "  %.2fx" : "  %.0fx", speed);
     if (pace->n_missed > 0) append(&out, " (%lld late)", (long long)pace->n_missed);
+    if (status->n_dropped > 0) append(&out, " (%lld frames left out)", (long long)status->n_dropped);
     if (n_step > 0) {
         append(&out, "  step ");
         append_step_time(&out, inside / (double)n_step);
@@ -147,6 +148,8 @@ void cli_status_summary(const cli_status *status, us_sim *sim, const us_pace *pa
         if (pace->n_missed > 0) append(&text, " (worst %.3g ms late)", 1e3 * pace->worst_late);
         if (pace->slipped > 0) append(&text, ", schedule slipped by %.3g s", pace->slipped);
     }
+    if (status->n_dropped > 0)
+        append(&text, "; %lld frames of lidars left out", (long long)status->n_dropped);
     int64_t n_wait = us_sim_get_paging(sim).n_wait;
     if (n_wait > 0)
         append(&text, "; %lld step%s waited for ground to be read", (long long)n_wait,

@@ -82,9 +82,10 @@ static bool read_line(char *text, uint64_t seed, script_line *out, const char **
     out->mode = draw_mode(word, us_random_uniform(seed, 2, (uint64_t)out->number));
     // A world command has more than one word, but for those of time; a mode that is misspelt stands alone or
     // before a note.
-    static const char *const verbs[] = {"pause",   "resume", "step",   "rate",  "reset", "snapshot",
-                                        "restore", "forget", "record", "pair",  "add",   "move",
-                                        "raise",   "lower",  "remove", "joint", "fault"};
+    static const char *const verbs[] = {"pause",   "resume", "step",   "rate",  "reset",    "snapshot",
+                                        "restore", "forget", "record", "pair",  "soil",     "region",
+                                        "add",     "move",   "raise",  "lower", "velocity", "remove",
+                                        "joint",   "drive",  "sensor", "fault"};
     bool is_command = false;
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
         is_command = is_command || strcmp(word, verbs[i]) == 0;

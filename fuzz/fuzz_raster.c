@@ -1,5 +1,5 @@
-// Any bytes as a GeoTIFF: information, or a refusal with file and remedy. GDAL reads files, so that it is
-// one.
+// Any bytes as a GeoTIFF: information and samples, or a refusal with file and remedy. GDAL reads files, so
+// that it is one.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,6 +10,26 @@
 #include "understudy/raster.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must_say(us_status status, const us_error *err) {
+    if (status && (!err->message[0] || !err->remedy[0])) abort();
+}
+
+// All samples, where they are not so many that this takes the time of other inputs.
+static void load(const us_raster_def *def, const us_raster_info *info) {
+    us_raster_info loaded;
+    us_error err = {0};
+    double *samples = NULL;
+    if ((int64_t)info->n_x * info->n_y > 1 << 20) return;
+    const us_status status = us_raster_load(def, &loaded, &samples, &err);
+    must_say(status, &err);
+    if (status) return;
+    if (loaded.n_x != info->n_x || loaded.n_y != info->n_y) abort();
+    volatile uint64_t kept =
+        us_hash_bytes(0, samples, (size_t)loaded.n_x * (size_t)loaded.n_y * sizeof *samples);
+    (void)kept;
+    us_raster_release(def, &loaded, samples);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static char path[64];
@@ -26,7 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     us_raster_info info;
     us_error err = {0};
     us_status status = us_raster_find_info(&def, NULL, NULL, &info, &err);
-    if (status && (!err.message[0] || !err.remedy[0])) abort();
+    must_say(status, &err);
+    if (!status) load(&def, &info);
     unlink(path);
     return 0;
 }

@@ -166,12 +166,12 @@ static enum aiReturn file_seek(struct aiFile *f, size_t offset, enum aiOrigin or
 
 static struct aiFile *file_open(struct aiFileIO *io, const char *name, const char *mode) {
     const job *j = (const job *)(void *)io->UserData;
-    usi_mesh_wish wish = {{0}};
-    if (mode[0] != 'r' || strchr(mode, '+') || strlen(name) >= sizeof wish.path) return NULL;
-    memcpy(wish.path, name, strlen(name) + 1);
-    struct iovec part = {&wish, sizeof wish};
+    usi_mesh_file_request request = {{0}};
+    if (mode[0] != 'r' || strchr(mode, '+') || strlen(name) >= sizeof request.path) return NULL;
+    memcpy(request.path, name, strlen(name) + 1);
+    struct iovec part = {&request, sizeof request};
     const struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
-    if (sendmsg(j->files, &m, MSG_NOSIGNAL) != (ssize_t)sizeof wish) return NULL;
+    if (sendmsg(j->files, &m, MSG_NOSIGNAL) != (ssize_t)sizeof request) return NULL;
     char reply;
     int fd = -1;
     if (receive(j->files, &reply, 1, &fd, 1) != 1 || fd < 0) return NULL;

@@ -190,7 +190,7 @@ let isOver = false
 const begun = Date.now()
 const elapsed = () => (Date.now() - begun) / 1000
 const hardware = start('hardware', join(build, 'examples', 'k10_hardware'), [join(source, 'models/k10.urdf'), '--domain', String(domain.hardware)], domain.hardware)
-const run = start('proxy', program, ['run', join(source, 'scenes/default.xml'), '--port', '0', '--set', 'motor_port=0', '--record', 'day.mcap'], domain.proxy)
+const run = start('proxy', program, ['run', join(source, 'scenes/default.xml'), '--port', '0', '--set', 'motor_port=0', '--set', 'lidar_rate=0.01', '--record', 'day.mcap'], domain.proxy)
 const theSwitch = start('switch', program, ['switch', 'k10', '--hardware', String(domain.hardware), '--proxy', String(domain.proxy), '--evidence', 'handover.jsonl'], domain.operators)
 const port = await until('the page', () => /http:\/\/[^:]+:(\d+)/.exec(run.output)?.[1])
 await until('the switch', () => /ready|in control/.test(theSwitch.output))

@@ -78,7 +78,8 @@ typedef struct us_action_server_def {
 US_API us_action_server_def us_action_server_def_default(void);
 US_API us_status us_bus_add_action_server(us_bus *bus, const us_action_server_def *def,
                                           us_action_server **out_server, us_error *err);
-// A callback that is under way is waited for: hold no lock that it takes. NULL is allowed.
+// Goals that are under way end as aborted, and those who wait for their results are told. A callback that is
+// under way is waited for: hold no lock that it takes. NULL is allowed.
 US_API void us_action_server_remove(us_action_server *server);
 US_API us_goal_status us_action_server_get_status(us_action_server *server, us_goal_id id);
 // US_ERR_NAME for a goal that is not known, US_ERR_VALUE for one whose state does not allow it: nothing

@@ -97,7 +97,8 @@ typedef struct us_endpoint_def {
 
 typedef enum us_binding_use {
     US_BINDING_SET,   // a member of what is sent
-    US_BINDING_WHEN,  // a condition of a command: the member is the text or number
+    US_BINDING_WHEN,  // a condition of a command: the member is the text or number; with command -1 of all
+                      // samples of its topic: others are not for this robot
     US_BINDING_GET    // a value of a command
 } us_binding_use;
 

@@ -81,6 +81,7 @@ typedef struct us_lidar_def {
     int32_t n_blind;           // sectors in which its housing or a mast is in the way
     double blind[US_LIDAR_MAX_BLIND][2];  // rad: azimuths, counter-clockwise from the first to the second
     bool hides_own_robot;                 // points on the robot that carries it are taken out of the frame
+    bool is_deskewed;  // clouds on the network: all points in the frame of when the turn began
     uint32_t
         packet_address;     // IPv4, of this machine: 127.0.0.1 is 0x7f000001. Where packets of its maker go,
     uint16_t packet_port;   // by UDP; 0: nowhere

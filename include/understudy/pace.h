@@ -45,6 +45,8 @@ US_API us_status us_pace_wait(us_pace *pace, double time);
 US_API int64_t us_pace_due(us_pace *pace);
 // Counts steps that were done from begin to end, by us_clock_ns.
 US_API void us_pace_done(us_pace *pace, int64_t n_step, int64_t begin_ns, int64_t end_ns);
+// s by which the next step is behind its time; 0 when it is not, or there is no rate.
+US_API double us_pace_lag(const us_pace *pace);
 // Sleeps as long as us_pace_due does at most: for a world that is paused.
 US_API void us_pace_rest(void);
 

@@ -140,6 +140,7 @@ typedef struct us_lidar_frame {
     int32_t n_ring, n_column;  // of the table of points; the last column of a turn may be empty
     int32_t n_return;          // such tables, one after the other: 2 of a lidar with dual returns
     us_pose X_WS;              // of the sensor when the turn began
+    int64_t n_dropped;         // turns that us_sim_hold_lidar has left out so far
 } us_lidar_frame;
 
 // The last whole turn. `points` gets n_return times n_ring rows of n_column points; NULL: the frame alone.

@@ -126,6 +126,9 @@ US_API us_status us_sim_set_joint(us_sim *sim, us_joint joint, const double *q, 
 // then at rest; its joints stay as they are. US_ERR_TREE for what stands on the world. For other objects and
 // their shapes: us_spec_copy, us_spec_move_link, us_sim_replace.
 US_API us_status us_sim_move(us_sim *sim, us_body body, us_pose X_WB);
+// Sets an object that floats in motion: V_WB as us_sim_get_twist gives it, of a link of its root. Pose and
+// joints stay as they are. US_ERR_TREE for what stands on the world, and for links that joints carry.
+US_API us_status us_sim_set_twist(us_sim *sim, us_body body, us_twist V_WB);
 // Goes on with another model, for example after something was added or removed: tick, positions, velocities,
 // commands and what contacts remember are carried over by name. What is new begins at its start state, and so
 // does a joint or drive whose start state the new model has otherwise. Plug-ins go on with the states they

@@ -8,6 +8,7 @@
 #include "understudy/base.h"
 #include "understudy/bus.h"
 #include "understudy/camera_model.h"
+#include "understudy/depth_scanner.h"
 #include "understudy/dyn.h"
 #include "understudy/gate.h"
 #include "understudy/geom.h"
@@ -36,8 +37,10 @@
 #include "understudy/soil.h"
 #include "understudy/soil_law.h"
 #include "understudy/spec.h"
+#include "understudy/split.h"
 #include "understudy/switch.h"
 #include "understudy/terrain.h"
+#include "understudy/view.h"
 #include "understudy/wire.h"
 #include "understudy/world.h"
 

@@ -45,6 +45,7 @@ typedef struct us_view_pace {
     double step_us;  // wall time of a step, of late
     int64_t n_missed;
     double worst_late;  // s
+    int64_t n_dropped;  // frames of lidars that were left out to keep the pace
 } us_view_pace;
 // Takes a frame of the world when one is due (60 Hz at most) and somebody looks. Cheap when not: call it
 // between batches and while paused. `pace` may be NULL; a view of NULL does nothing.

@@ -7,6 +7,7 @@
 #include <fastdds/rtps/common/WriteParams.h>
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
 #include <fastrtps/utils/IPLocator.h>
+#include <fastrtps/xmlparser/XMLParserCommon.h>
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -205,7 +206,15 @@ fast::Subscriber *use_subscriber(usi_vendor_participant *p, usi_meeting meeting,
     return subscriber;
 }
 
+// With its first participant Fast DDS reads settings from a file DEFAULT_FASTRTPS_PROFILES.xml in the working directory, which may be a stranger's: its <log>
+// empties and writes any file. So it looks for a name that is longer than names of files can be. The file that FASTRTPS_DEFAULT_PROFILES_FILE names is read.
+void leave_working_directory_alone() {
+    static const std::string no_name(256, '-');
+    eprosima::fastrtps::xmlparser::DEFAULT_FASTRTPS_PROFILES = no_name.c_str();
+}
+
 us_status open_participant(const usi_vendor_open &def, usi_vendor_participant *p, us_error *err) {
+    leave_working_directory_alone();
     fast::Log::ClearConsumers();
     auto *factory = fast::DomainParticipantFactory::get_instance();
     fast::DomainParticipantQos qos = make_participant_qos(def);

@@ -103,6 +103,11 @@ void us_pace_done(us_pace *pace, int64_t n_step, int64_t begin_ns, int64_t end_n
     pace->n_done += n_step;
 }
 
+double us_pace_lag(const us_pace *pace) {
+    if (!pace || pace->rate <= 0) return 0;
+    return 1e-9 * fmax(0, (double)us_clock_ns() - time_of(pace, pace->n_done + 1));
+}
+
 us_status us_pace_wait(us_pace *pace, double time) {
     if (!pace) return US_ERR_ARG;
     if (!isfinite(time)) return US_ERR_VALUE;

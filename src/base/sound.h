@@ -10,6 +10,7 @@
 // ground.
 #define USI_MAX_NUMBER 1e12
 #define USI_MAX_TICK (INT64_C(1) << 53)
+#define USI_MAX_TIME 4e9  // s: nanoseconds and twice as many fit into 64 bits
 
 static inline bool usi_are_numbers(const double *x, size_t n) {
     for (size_t i = 0; i < n; i++) {

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "bus/action.h"
+#include "bus/request.h"
 
 enum { MAX_WAITING = 64, REPLY_BYTES = 16 };
 
@@ -213,8 +214,8 @@ static void on_cancel_goal(void *context, us_service *service, us_request_id id,
     usi_release(&s->bus->allocator, list, n_max * sizeof *list, _Alignof(us_msg_goal_info));
 }
 
-// A result of nothing, for a goal that is not known.
-static void answer_unknown(us_action_server *s, us_service *service, us_request_id id) {
+// A result of nothing, for a goal that is not known or was given up.
+static void answer_nothing(us_action_server *s, us_service *service, us_request_id id, us_goal_status end) {
     const us_message_type *type = s->def.types.get_result_response;
     const size_t size = us_message_size(type);
     void *message = size ? usi_alloc(&s->bus->allocator, size, 16) : NULL;
@@ -223,8 +224,10 @@ static void answer_unknown(us_action_server *s, us_service *service, us_request_
     size_t length = 0;
     us_message_encode(type, message, NULL, 0, &length);
     void *buf = usi_alloc(&s->bus->allocator, length, 8);
-    if (buf && !us_message_encode(type, message, buf, length, &length))
+    if (buf && !us_message_encode(type, message, buf, length, &length)) {
+        ((uint8_t *)buf)[USI_GOAL_AT] = (uint8_t)end;
         us_service_reply(service, id, buf, length);
+    }
     usi_release(&s->bus->allocator, buf, length, 8);
     usi_release(&s->bus->allocator, message, size, 16);
 }
@@ -247,7 +250,7 @@ static void on_get_result(void *context, us_service *service, us_request_id id, 
         g->waiting[g->n_waiting++] = id;
     }
     pthread_mutex_unlock(&s->lock);
-    if (!is_known) answer_unknown(s, service, id);
+    if (!is_known) answer_nothing(s, service, id, US_GOAL_UNKNOWN);
 }
 
 // ---- what the program does ----
@@ -397,8 +400,29 @@ us_status us_bus_add_action_server(us_bus *bus, const us_action_server_def *def,
     return US_OK;
 }
 
+// What is under way ends as aborted, and who waits for it is told. Nobody asks any more.
+static void give_up(us_action_server *s) {
+    bool has_ended = false;
+    pthread_mutex_lock(&s->lock);
+    for (int32_t i = 0; i < s->def.max_goal && s->goals && s->status; i++) {
+        goal *g = &s->goals[i];
+        if (g->status == US_GOAL_UNKNOWN || is_ended(g->status)) continue;
+        for (int32_t k = 0; k < g->n_waiting; k++)
+            answer_nothing(s, s->get_result, g->waiting[k], US_GOAL_ABORTED);
+        g->n_waiting = 0;
+        g->status = US_GOAL_ABORTED;
+        has_ended = true;
+    }
+    if (has_ended) publish_status(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
 void us_action_server_remove(us_action_server *s) {
     if (!s) return;
+    usi_service_deafen(s->send_goal);
+    usi_service_deafen(s->cancel_goal);
+    usi_service_deafen(s->get_result);
+    give_up(s);
     us_service_remove(s->send_goal);
     us_service_remove(s->cancel_goal);
     us_service_remove(s->get_result);

@@ -7,7 +7,7 @@
 //   - Requests go to the handlers of services that have one.
 //   - Replies to somebody whose reader is not known yet are kept until it is.
 //
-// It sleeps while there is nothing to do; while replies are owed it looks every two milliseconds.
+// It sleeps while there is nothing to do; while replies are pending it looks every two milliseconds.
 #include <string.h>
 
 #include "base/memory.h"
@@ -100,13 +100,13 @@ static void *attend(void *context) {
     us_bus *bus = context;
     unsigned int known = bus->layouts;
     uint64_t n_call = 0;
-    bool owes = false;
+    bool has_pending = false;
     pthread_mutex_lock(&bus->wait_lock);
     for (;;) {
         while (!bus->is_closing && !(bus->heard_layouts & ~known) && bus->n_call == n_call &&
-               !bus->has_stranger && !owes && atomic_load(&bus->n_owed) == 0)
+               !bus->has_stranger && !has_pending && atomic_load(&bus->n_pending) == 0)
             pthread_cond_wait(&bus->attend_cond, &bus->wait_lock);
-        if (owes && !bus->is_closing && bus->n_call == n_call) sleep_a_moment(bus);
+        if (has_pending && !bus->is_closing && bus->n_call == n_call) sleep_a_moment(bus);
         if (bus->is_closing) break;
         const unsigned int layouts = known | bus->heard_layouts;
         const bool has_stranger = bus->has_stranger;
@@ -122,7 +122,7 @@ static void *attend(void *context) {
         pthread_mutex_lock(&bus->attend_lock);
         if (has_stranger) usi_services_meet_strangers(bus);
         usi_services_serve(bus);
-        owes = usi_services_pay(bus);
+        has_pending = usi_services_send_pending(bus);
         pthread_mutex_unlock(&bus->attend_lock);
         pthread_mutex_lock(&bus->wait_lock);
     }

@@ -142,10 +142,16 @@ static us_status open_participant(us_bus *bus, const usi_vendor_open *open, us_e
     status = bus->vendor->open(open, &bus->participant, err);
     const int32_t n_socket = usi_local_sockets_end();
     if (status || n_socket > 0) return status;
+    const char *uri = getenv("CYCLONEDDS_URI");
+    const bool is_set = uri && uri[0] && bus->vendor == usi_cyclone_vendor();
     return us_error_set(
         err, US_ERR_IO, NULL,
-        "use a kernel with socket filters (Linux), and link so that this library's bind is found "
-        "before the C library's",
+        n_socket == 0 && is_set
+            ? "leave TCP out of CYCLONEDDS_URI, or set ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET to be reached "
+              "from "
+              "elsewhere"
+            : "use a kernel with socket filters (Linux), and link so that this library's bind is found "
+              "before the C library's",
         "the sockets of %s cannot be kept to this machine", bus->vendor->name);
 }
 

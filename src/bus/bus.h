@@ -116,7 +116,7 @@ struct us_bus {
     us_service *services;
     pthread_cond_t attend_cond;
     pthread_t attendant;
-    _Atomic int32_t n_owed;  // replies that wait for a reader
+    _Atomic int32_t n_pending;  // replies that wait for a reader
 
     pthread_mutex_t attend_lock;
     us_bus *_Atomic twin;  // NULL: none yet. It stays until the bus is closed
@@ -135,9 +135,9 @@ us_status usi_bus_twin(us_bus *bus, us_bus **out_twin, us_error *err);
 us_status usi_bus_copy_make(const us_bus_def *def, usi_bus_copy *out);
 void usi_bus_copy_release(usi_bus_copy *copy);
 // request.c, called by the attendant under attend_lock: requests to services with a handler, replies that
-// are owed (whether any is left), and the pair of the other dialect for those that strangers ask.
+// wait for a reader (whether any is left), and the pair of the other dialect for those that strangers ask.
 void usi_services_serve(us_bus *bus);
-bool usi_services_pay(us_bus *bus);
+bool usi_services_send_pending(us_bus *bus);
 void usi_services_meet_strangers(us_bus *bus);
 // And in a callback: somebody of the other vendor asks on a topic. Of wait_lock; whether a service is meant.
 bool usi_services_note_stranger(us_bus *bus, uint64_t topic);

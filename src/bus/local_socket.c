@@ -1,6 +1,7 @@
 #include "bus/local_socket.h"
 
 #include <linux/filter.h>
+#include <linux/if_ether.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -46,28 +47,39 @@ int32_t usi_local_sockets_end(void) {
     return now.has_failed ? -1 : now.n_socket;
 }
 
-// Loopback copies of our own multicast, all that comes in on the loopback, and what peers send.
+// A line of the filter: goes on by so many lines where it is so, and where it is not.
+static struct sock_filter load(uint32_t size, int what) {
+    return (struct sock_filter)BPF_STMT((uint16_t)(BPF_LD | size | BPF_ABS), (uint32_t)what);
+}
+static struct sock_filter is(uint32_t value, unsigned int then, unsigned int otherwise) {
+    return (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, (uint8_t)then, (uint8_t)otherwise);
+}
+
+// Loopback copies of our own multicast, all that comes in on the loopback, and what peers send. A peer's
+// address stands in the header of version 4: in one of version 6 there are other bytes at its place, which
+// the sender chooses.
 static bool attach(int fd) {
-    struct sock_filter code[6 + MAX_PEER + 2];
-    const unsigned int n = (unsigned int)now.n_peer;
+    struct sock_filter code[7 + MAX_PEER + 2];
+    const unsigned int n = (unsigned int)now.n_peer, refuse = 7 + n, accept = refuse + 1;
     unsigned short at = 0;
-    const uint8_t n_left = (uint8_t)n;
-    code[at++] =
-        (struct sock_filter)BPF_STMT(BPF_LD | BPF_B | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE));
-    code[at++] =
-        (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_LOOPBACK, (uint8_t)(4 + n_left), 0);
-    code[at++] =
-        (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_IFINDEX));
-    code[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, if_nametoindex("lo"),
-                                              (uint8_t)(2 + n_left), 0);
-    // The source address, of the IP header.
-    code[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_NET_OFF + 12));
+    code[at++] = load(BPF_B, SKF_AD_OFF + SKF_AD_PKTTYPE);
+    code[at++] = is(PACKET_LOOPBACK, accept - 2, 0);
+    code[at++] = load(BPF_W, SKF_AD_OFF + SKF_AD_IFINDEX);
+    code[at++] = is(if_nametoindex("lo"), accept - 4, 0);
+    code[at++] = load(BPF_W, SKF_AD_OFF + SKF_AD_PROTOCOL);
+    code[at++] = is(ETH_P_IP, 0, refuse - 6);
+    code[at++] = load(BPF_W, SKF_NET_OFF + 12);
     for (unsigned int i = 0; i < n; i++)
-        code[at++] =
-            (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, now.peer[i], (uint8_t)(n - i), 0);
+        code[at++] = is(now.peer[i], accept - 8 - i, 0);
     code[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
     code[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, UINT32_MAX);
     const struct sock_fprog program = {at, code};
+    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0;
+}
+
+bool usi_socket_hear_nothing(int fd) {
+    struct sock_filter refuse = BPF_STMT(BPF_RET | BPF_K, 0);
+    const struct sock_fprog program = {1, &refuse};
     return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0;
 }
 

@@ -24,4 +24,7 @@ us_status usi_local_sockets_begin(const char *const *peers, int32_t n_peer, us_e
 // How many sockets were bound since; -1: one of them could not be filtered.
 int32_t usi_local_sockets_end(void);
 
+// From now on a socket that only sends takes no datagram from anybody. False with errno.
+bool usi_socket_hear_nothing(int fd);
+
 #endif

@@ -7,7 +7,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "bus/motor_local.h"
+#include "bus/bus__motor.h"
 
 enum {
     WINDOW = 24,         // commands of one client that may wait for their answer

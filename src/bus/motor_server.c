@@ -35,7 +35,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bus/motor_local.h"
+#include "bus/bus__motor.h"
 
 enum {
     N_ACCEPT = 16,  // per round

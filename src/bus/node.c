@@ -10,7 +10,8 @@
 
 #include "base/memory.h"
 
-enum { MAX_NAMES = 256, MEMORY = 128 * 1024, REPLY = 64 * 1024 };
+// Requests that need more memory than a node has get some of their own, up to MAX_REQUEST bytes long.
+enum { MAX_NAMES = 256, MEMORY = 128 * 1024, REPLY = 64 * 1024, MAX_REQUEST = 4 << 20 };
 
 typedef enum node_request {
     GET,
@@ -89,8 +90,13 @@ static us_msg_parameter_value value_of(const usi_parameter *p) {
 static void send_reply(usi_ros_node *n, us_service *service, us_request_id id, const us_message_type *type,
                        const void *message) {
     size_t length = 0;
-    if (!us_message_encode(type, message, n->reply, sizeof n->reply, &length))
-        us_service_reply(service, id, n->reply, length);
+    const us_status status = us_message_encode(type, message, n->reply, sizeof n->reply, &length);
+    if (!status) us_service_reply(service, id, n->reply, length);
+    if (status != US_ERR_LIMIT) return;
+    void *bytes = usi_alloc(&n->bus->allocator, length, 8);
+    if (bytes && !us_message_encode(type, message, bytes, length, &length))
+        us_service_reply(service, id, bytes, length);
+    usi_release(&n->bus->allocator, bytes, length, 8);
 }
 
 // ---- events ----
@@ -345,13 +351,8 @@ static const struct {
                     usi_type_set_logger_levels_response},
 };
 
-static void on_request(void *context, us_service *service, us_request_id id, const void *bytes,
-                       size_t length) {
-    const node_desk *d = context;
+static void answer(const node_desk *d, us_service *service, us_request_id id, const void *m) {
     usi_ros_node *n = d->node;
-    const void *m = NULL;
-    if (us_message_decode(services[d->request].request, bytes, length, n->memory, sizeof n->memory, &m, NULL))
-        return;
     switch (d->request) {
     case GET:
         answer_get(n, service, id, m);
@@ -378,6 +379,22 @@ static void on_request(void *context, us_service *service, us_request_id id, con
         answer_set_levels(n, service, id, m);
         break;
     }
+}
+
+static void on_request(void *context, us_service *service, us_request_id id, const void *bytes,
+                       size_t length) {
+    const node_desk *d = context;
+    usi_ros_node *n = d->node;
+    const us_message_type *type = services[d->request].request;
+    // A parameter takes four times as much in memory as it does on the wire.
+    const size_t cap = 8 * length;
+    void *more = NULL;
+    const void *m = NULL;
+    us_status status = us_message_decode(type, bytes, length, n->memory, sizeof n->memory, &m, NULL);
+    if (status == US_ERR_LIMIT && length <= MAX_REQUEST) more = usi_alloc(&n->bus->allocator, cap, 16);
+    if (more) status = us_message_decode(type, bytes, length, more, cap, &m, NULL);
+    if (!status) answer(d, service, id, m);
+    usi_release(&n->bus->allocator, more, cap, 16);
 }
 
 static us_status offer(usi_ros_node *n, us_error *err) {

@@ -8,33 +8,33 @@
 
 enum {
     N_DIALECT = 2,
-    MAX_ASKER = 256,
+    MAX_CLIENT = 256,
     HEADER = 4,
     CARRIED = HEADER + USI_REQUEST_ID,
-    MAX_OWED = 1000,
-    MAX_PAID = 16,         // askers that are looked for at a time
-    PATIENCE = 100000000,  // ns: for the reader of somebody who asked for the first time
-    MAX_VAIN = 16,         // who asks without a reader is not waited for for ever
+    MAX_PENDING = 1000,
+    MAX_LOOKUP = 16,       // clients that are looked for at a time
+    PATIENCE = 100000000,  // ns: for the reader of a client that asks for the first time
+    MAX_MISSING = 16,      // readers that never came; then none is waited for
 };
 
-// Somebody who asked. In the dialect of Fast DDS he has an id of 16 bytes, above here a number of 8.
-typedef struct asker {
+// A client that asked. In the dialect of Fast DDS it has an id of 16 bytes, above here a number of 8.
+typedef struct requester {
     uint64_t number;
     uint64_t age;
     us_dialect dialect;
-    bool is_met;                    // his reader of replies is known to be there
+    bool has_reader;                // its reader of replies is known to be there
     uint8_t id[USI_ID_LENGTH];      // in the dialect of Fast DDS
-    uint8_t writer[USI_ID_LENGTH];  // of his request
-} asker;
+    uint8_t writer[USI_ID_LENGTH];  // of its requests
+} requester;
 
-// A reply to somebody whose reader is not known yet.
-typedef struct owed {
-    struct owed *next;
+// A reply to a client whose reader is not known yet.
+typedef struct pending_reply {
+    struct pending_reply *next;
     uint64_t client;
     int64_t until;  // ns, CLOCK_MONOTONIC: then it is sent in any case
     size_t length;
     _Alignas(8) uint8_t bytes[];
-} owed;
+} pending_reply;
 
 typedef struct inlet {
     us_service *service;
@@ -61,11 +61,11 @@ struct us_service {
 
     pthread_mutex_t lock;  // of what follows
     uint64_t n_request;
-    int32_t n_vain;  // askers that were waited for, and had no reader
-    int32_t n_owed;
-    owed *owed;  // in the order of their sending
-    int32_t n_asker;
-    asker askers[MAX_ASKER];
+    int32_t n_missing;  // clients that were waited for, and had no reader
+    int32_t n_pending;
+    pending_reply *pending;  // in the order of their sending
+    int32_t n_known;
+    requester known[MAX_CLIENT];
 };
 
 // ---- ids ----
@@ -95,21 +95,21 @@ void usi_request_id_put(void *carried, us_request_id id) {
     write_u64(b + HEADER + 8, (uint64_t)id.number, is_little);
 }
 
-// Remembers who asked. The one that was silent for longest makes room.
-static void note_asker(us_service *s, uint64_t number, us_dialect dialect, const uint8_t id[USI_ID_LENGTH],
-                       const uint8_t writer[USI_ID_LENGTH]) {
+// Remembers a client. The one that was silent for longest makes room.
+static void note_client(us_service *s, uint64_t number, us_dialect dialect, const uint8_t id[USI_ID_LENGTH],
+                        const uint8_t writer[USI_ID_LENGTH]) {
     pthread_mutex_lock(&s->lock);
-    asker *place = NULL;
-    for (int32_t i = 0; i < s->n_asker && !place; i++) {
-        if (s->askers[i].number == number && s->askers[i].dialect == dialect) place = &s->askers[i];
+    requester *place = NULL;
+    for (int32_t i = 0; i < s->n_known && !place; i++) {
+        if (s->known[i].number == number && s->known[i].dialect == dialect) place = &s->known[i];
     }
     if (!place) {
-        place = &s->askers[0];
-        for (int32_t i = 1; i < s->n_asker; i++) {
-            if (s->askers[i].age < place->age) place = &s->askers[i];
+        place = &s->known[0];
+        for (int32_t i = 1; i < s->n_known; i++) {
+            if (s->known[i].age < place->age) place = &s->known[i];
         }
-        if (s->n_asker < MAX_ASKER) place = &s->askers[s->n_asker++];
-        *place = (asker){.number = number, .dialect = dialect};
+        if (s->n_known < MAX_CLIENT) place = &s->known[s->n_known++];
+        *place = (requester){.number = number, .dialect = dialect};
         memcpy(place->id, id, USI_ID_LENGTH);
         memcpy(place->writer, writer, USI_ID_LENGTH);
     }
@@ -117,10 +117,10 @@ static void note_asker(us_service *s, uint64_t number, us_dialect dialect, const
     pthread_mutex_unlock(&s->lock);
 }
 
-// The asker of a number; NULL: he was forgotten. The service is locked.
-static asker *find_asker(us_service *s, uint64_t number) {
-    for (int32_t i = 0; i < s->n_asker; i++) {
-        if (s->askers[i].number == number) return &s->askers[i];
+// The client of a number; NULL: it was forgotten. The service is locked.
+static requester *find_client(us_service *s, uint64_t number) {
+    for (int32_t i = 0; i < s->n_known; i++) {
+        if (s->known[i].number == number) return &s->known[i];
     }
     return NULL;
 }
@@ -134,7 +134,7 @@ static bool is_zero(const uint8_t id[USI_ID_LENGTH]) {
 static us_request_id id_of_fastdds(us_service *s, const us_sample *sample) {
     const uint8_t *who = is_zero(sample->related_writer) ? sample->writer : sample->related_writer;
     const uint64_t number = us_hash_bytes(1, who, USI_ID_LENGTH);
-    note_asker(s, number, US_DIALECT_FASTDDS, who, sample->writer);
+    note_client(s, number, US_DIALECT_FASTDDS, who, sample->writer);
     return (us_request_id){number, sample->sequence};
 }
 
@@ -154,8 +154,8 @@ static void on_carried(void *context, const us_sample *sample) {
     if (is_foreign(in->dialect, sample)) return;
     if (in->dialect == US_DIALECT_CYCLONE) {
         if (sample->length < CARRIED) return;
-        note_asker(s, usi_request_id_get(sample->bytes).client, US_DIALECT_CYCLONE, sample->writer,
-                   sample->writer);
+        note_client(s, usi_request_id_get(sample->bytes).client, US_DIALECT_CYCLONE, sample->writer,
+                    sample->writer);
         s->on_request(s->context, sample);
         return;
     }
@@ -335,8 +335,8 @@ static int64_t monotonic_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-// `a` NULL: he was forgotten, and stands for one of the own dialect.
-static us_status send_now(us_service *s, const asker *a, const void *bytes, size_t length) {
+// `a` NULL: a client that was forgotten, taken for one of the service's own dialect.
+static us_status send_now(us_service *s, const requester *a, const void *bytes, size_t length) {
     us_writer *writer = atomic_load(&s->writers[a ? a->dialect : us_bus_dialect(s->bus)]);
     if (!writer) return US_ERR_LIMIT;
     if (us_bus_dialect(writer->bus) == US_DIALECT_CYCLONE) return usi_writer_send(writer, bytes, length, 0);
@@ -356,17 +356,17 @@ static us_status send_now(us_service *s, const asker *a, const void *bytes, size
 
 // A request may come before its sender's reader of replies is known: what is written then does not reach it.
 // So it is kept, and the attendant sends it when the reader is there. The service is locked.
-static us_status owe(us_service *s, uint64_t client, const void *bytes, size_t length) {
-    if (s->n_owed == MAX_OWED) return US_ERR_LIMIT;
-    owed *o = usi_alloc(&s->bus->allocator, sizeof *o + length, _Alignof(owed));
+static us_status defer(us_service *s, uint64_t client, const void *bytes, size_t length) {
+    if (s->n_pending == MAX_PENDING) return US_ERR_LIMIT;
+    pending_reply *o = usi_alloc(&s->bus->allocator, sizeof *o + length, _Alignof(pending_reply));
     if (!o) return US_ERR_MEMORY;
-    *o = (owed){.client = client, .until = monotonic_ns() + PATIENCE, .length = length};
+    *o = (pending_reply){.client = client, .until = monotonic_ns() + PATIENCE, .length = length};
     memcpy(o->bytes, bytes, length);
-    owed **last = &s->owed;
+    pending_reply **last = &s->pending;
     while (*last)
         last = &(*last)->next;
     *last = o;
-    s->n_owed++;
+    s->n_pending++;
     return US_OK;
 }
 
@@ -375,46 +375,46 @@ us_status usi_service_send(us_service *s, const void *bytes, size_t length) {
     const uint64_t client = usi_request_id_get(bytes).client;
     us_status status = US_OK;
     pthread_mutex_lock(&s->lock);
-    const asker *found = find_asker(s, client);
-    const bool is_met = !found || found->is_met;
-    asker a = {0};
+    const requester *found = find_client(s, client);
+    const bool has_reader = !found || found->has_reader;
+    requester a = {0};
     if (found) a = *found;
-    if (!is_met) status = owe(s, client, bytes, length);
+    if (!has_reader) status = defer(s, client, bytes, length);
     pthread_mutex_unlock(&s->lock);
-    if (is_met) return send_now(s, found ? &a : NULL, bytes, length);
+    if (has_reader) return send_now(s, found ? &a : NULL, bytes, length);
     if (status) return status;
-    atomic_fetch_add(&s->bus->n_owed, 1);
+    atomic_fetch_add(&s->bus->n_pending, 1);
     usi_attend_wake(s->bus);
     return US_OK;
 }
 
-// The first that is owed to a client, out of the list; without one the client is met for good.
-static owed *take_owed(us_service *s, uint64_t client, asker *out_asker, bool *out_has) {
+// The first pending reply to a client, out of the list; without one its reader is known from now on.
+static pending_reply *take_pending(us_service *s, uint64_t client, requester *out_client, bool *out_has) {
     pthread_mutex_lock(&s->lock);
-    owed **at = &s->owed;
+    pending_reply **at = &s->pending;
     while (*at && (*at)->client != client)
         at = &(*at)->next;
-    owed *o = *at;
-    asker *a = find_asker(s, client);
+    pending_reply *o = *at;
+    requester *a = find_client(s, client);
     if (o) {
         *at = o->next;
-        s->n_owed--;
+        s->n_pending--;
     } else if (a) {
-        a->is_met = true;
+        a->has_reader = true;
     }
     *out_has = a != NULL;
-    if (a) *out_asker = *a;
+    if (a) *out_client = *a;
     pthread_mutex_unlock(&s->lock);
     return o;
 }
 
-static void pay_client(us_service *s, uint64_t client) {
-    asker a = {0};
+static void send_pending(us_service *s, uint64_t client) {
+    requester a = {0};
     bool has = false;
-    for (owed *o; (o = take_owed(s, client, &a, &has));) {
+    for (pending_reply *o; (o = take_pending(s, client, &a, &has));) {
         send_now(s, has ? &a : NULL, o->bytes, o->length);
-        usi_release(&s->bus->allocator, o, sizeof *o + o->length, _Alignof(owed));
-        atomic_fetch_sub(&s->bus->n_owed, 1);
+        usi_release(&s->bus->allocator, o, sizeof *o + o->length, _Alignof(pending_reply));
+        atomic_fetch_sub(&s->bus->n_pending, 1);
     }
 }
 
@@ -426,59 +426,59 @@ typedef struct look {
         uint8_t writer[USI_ID_LENGTH];
         us_dialect dialect;
         bool is_due;
-    } askers[MAX_PAID];
+    } waiting[MAX_LOOKUP];
 } look;
 
 static void visit_reader(void *context, const us_endpoint *e) {
     look *l = context;
     if (e->is_writer || strcmp(e->topic, l->service->reply_topic) != 0) return;
     for (int i = 0; i < l->n; i++)
-        l->askers[i].is_due = l->askers[i].is_due || !memcmp(e->id, l->askers[i].writer, 12);
+        l->waiting[i].is_due = l->waiting[i].is_due || !memcmp(e->id, l->waiting[i].writer, 12);
 }
 
-// Who is owed something, each once.
-static void find_owed(us_service *s, look *l) {
+// The clients of pending replies, each once.
+static void find_waiting(us_service *s, look *l) {
     const int64_t now = monotonic_ns();
     pthread_mutex_lock(&s->lock);
-    for (const owed *o = s->owed; o && l->n < MAX_PAID; o = o->next) {
+    for (const pending_reply *o = s->pending; o && l->n < MAX_LOOKUP; o = o->next) {
         int i = 0;
-        while (i < l->n && l->askers[i].client != o->client)
+        while (i < l->n && l->waiting[i].client != o->client)
             i++;
         if (i < l->n) continue;
-        const asker *a = find_asker(s, o->client);
-        l->askers[i].client = o->client;
-        if (a) memcpy(l->askers[i].writer, a->writer, USI_ID_LENGTH);
-        if (a) l->askers[i].dialect = a->dialect;
+        const requester *a = find_client(s, o->client);
+        l->waiting[i].client = o->client;
+        if (a) memcpy(l->waiting[i].writer, a->writer, USI_ID_LENGTH);
+        if (a) l->waiting[i].dialect = a->dialect;
         const bool is_over = now >= o->until;
-        l->askers[i].is_due = !a || is_over || s->n_vain >= MAX_VAIN;
-        s->n_vain += is_over;
+        l->waiting[i].is_due = !a || is_over || s->n_missing >= MAX_MISSING;
+        s->n_missing += is_over;
         l->n++;
     }
     pthread_mutex_unlock(&s->lock);
 }
 
-static void pay(us_service *s) {
+static void send_due(us_service *s) {
     look l = {.service = s};
-    find_owed(s, &l);
+    find_waiting(s, &l);
     if (l.n == 0) return;
     for (int d = 0; d < N_DIALECT; d++) {
         const us_writer *writer = atomic_load(&s->writers[d]);
         if (writer) (void)writer->bus->vendor->list(writer->bus->participant, visit_reader, &l);
     }
     for (int i = 0; i < l.n; i++) {
-        if (l.askers[i].is_due) pay_client(s, l.askers[i].client);
+        if (l.waiting[i].is_due) send_pending(s, l.waiting[i].client);
     }
 }
 
-// All that is owed, met or not.
-static void pay_all(us_service *s) {
+// All pending replies, whether their readers are known or not.
+static void send_all_pending(us_service *s) {
     for (;;) {
         pthread_mutex_lock(&s->lock);
-        const bool has = s->owed != NULL;
-        const uint64_t client = has ? s->owed->client : 0;
+        const bool has = s->pending != NULL;
+        const uint64_t client = has ? s->pending->client : 0;
         pthread_mutex_unlock(&s->lock);
         if (!has) return;
-        pay_client(s, client);
+        send_pending(s, client);
     }
 }
 
@@ -486,7 +486,7 @@ void us_service_remove(us_service *s) {
     if (!s) return;
     usi_service_deafen(s);
     unlink_service(s);
-    pay_all(s);
+    send_all_pending(s);
     for (int i = 0; i < N_DIALECT; i++)
         us_writer_remove(atomic_load(&s->writers[i]));
     pthread_mutex_destroy(&s->lock);
@@ -517,7 +517,7 @@ us_status us_service_take(us_service *s, void *buf, size_t cap, size_t *out_leng
                 return US_OK;
             }
             if (!usi_request_id_take(buf, out_length, out_id)) continue;
-            note_asker(s, out_id->client, US_DIALECT_CYCLONE, sample.writer, sample.writer);
+            note_client(s, out_id->client, US_DIALECT_CYCLONE, sample.writer, sample.writer);
             return US_OK;
         }
     }
@@ -602,8 +602,8 @@ void usi_services_serve(us_bus *bus) {
     usi_release(&bus->allocator, buf, cap, 16);
 }
 
-bool usi_services_pay(us_bus *bus) {
-    for (us_service *s = NULL; atomic_load(&bus->n_owed) > 0 && (s = next_service(bus, s));)
-        pay(s);
-    return atomic_load(&bus->n_owed) > 0;
+bool usi_services_send_pending(us_bus *bus) {
+    for (us_service *s = NULL; atomic_load(&bus->n_pending) > 0 && (s = next_service(bus, s));)
+        send_due(s);
+    return atomic_load(&bus->n_pending) > 0;
 }

@@ -29,8 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bus/bus__web.h"
 #include "bus/descriptors.h"
-#include "bus/web_local.h"
 
 enum {
     BACKLOG = 128,

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bus/web_local.h"
+#include "bus/bus__web.h"
 
 static size_t message_size(size_t length) { return sizeof(usi_web_message) + LWS_PRE + length; }
 

@@ -25,7 +25,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "bus/web_local.h"
+#include "bus/bus__web.h"
 
 // s. A client on a slow line answers within a second; one that drives tells something several times a second,
 // and may be cut off for some seconds without losing its place.

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "bus/web_local.h"
+#include "bus/bus__web.h"
 
 static const char *status_text(int32_t status) {
     switch (status) {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "bus/web_local.h"
+#include "bus/bus__web.h"
 
 us_status usi_web_tls_open(usi_web *web, us_error *err) {
     const usi_web_def *def = &web->def;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bus/web_local.h"
+#include "bus/bus__web.h"
 #include "keys/page_user.h"
 
 enum { MAX_USERS_FILE = 1 << 17 };

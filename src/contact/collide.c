@@ -228,6 +228,27 @@ static bool is_held_back(usi_contacts *c, const usi_contact_state *now, usi_touc
     return true;
 }
 
+// Points of a shape in ground that is soil there. False where the ground is firm: other points follow, and
+// what was kept from `before` goes when the material is another one.
+static bool touch_soil(usi_contacts *c, const usi_contact_state *now, const usi_touch **before, usi_touch *t,
+                       usi_collision_body *A, usi_collision_body *B) {
+    const us_model *m = c->model;
+    const usi_touch *old = *before;
+    t->material = usi_ground_material(c, now, t->geom_a, t->geom_b);
+    if (!usi_soil_acts(c, t->material, m->geom[t->geom_b].material)) {
+        if (old && old->material != t->material) *before = NULL;
+        return false;
+    }
+    t->X_AB = relative(A, B);
+    bool is_same =
+        old && old->material == t->material && is_same_place(&old->X_AB, &t->X_AB, SAME_PLACE, SAME_ANGLE);
+    if (is_same) t->X_AB = old->X_AB;
+    const bool was_soil = old && usi_soil_acts(c, old->material, m->geom[t->geom_b].material);
+    usi_soil_points(c, now, was_soil ? old : NULL, t, is_same);
+    c->collide.n_touch += t->n > 0;
+    return true;
+}
+
 // The points of near pairs.
 void usi_touch_pairs(usi_contacts *c, const usi_contact_state *now, usi_span pairs) {
     const us_model *m = c->model;
@@ -260,21 +281,9 @@ void usi_touch_pairs(usi_contacts *c, const usi_contact_state *now, usi_span pai
         usi_collision_body *A = &c->collide.collision_body[c->body_of_geom[t->geom_a]],
                            *B = &c->collide.collision_body[c->body_of_geom[t->geom_b]];
         // The world's shapes come first: the ground is A.
-        if (m->geom[t->geom_a].is_soil || m->geom[t->geom_a].has_region) {
-            t->material = usi_ground_material(c, now, t->geom_a, t->geom_b);
-            if (usi_soil_acts(c, t->material, m->geom[t->geom_b].material)) {
-                t->X_AB = relative(A, B);
-                bool is_same = before && before->material == t->material &&
-                               is_same_place(&before->X_AB, &t->X_AB, SAME_PLACE, SAME_ANGLE);
-                if (is_same) t->X_AB = before->X_AB;
-                const bool was_soil =
-                    before && usi_soil_acts(c, before->material, m->geom[t->geom_b].material);
-                usi_soil_points(c, now, was_soil ? before : NULL, t, is_same);
-                c->collide.n_touch += t->n > 0;
-                continue;
-            }
-            if (before && before->material != t->material) before = NULL;
-        }
+        if ((m->geom[t->geom_a].is_soil || m->geom[t->geom_a].has_region) &&
+            touch_soil(c, now, &before, t, A, B))
+            continue;
         if (before) {
             us_pose X_AB = relative(A, B);
             const bool is_full = before->n >= US_MANIFOLD_POINTS;

@@ -25,8 +25,7 @@ typedef double usi_lanes __attribute__((vector_size(32), may_alias));
 static inline usi_v4 usi_load(const double *p) { return *(const usi_lanes *)p; }
 static inline void usi_store(double *p, usi_v4 v) { *(usi_lanes *)p = v; }
 
-// ---- any size
-// ----------------------------------------------------------------
+// ---- any size ----
 
 // C -= A B over `rows` x `vectors` vectors, both constants where it is called, so that the sums stay in
 // registers. A(r, p) is at A[r * ar + p * ac].
@@ -191,8 +190,7 @@ static inline void usi_backward_any(int size, int ld, const double *D, const dou
     }
 }
 
-// ---- 6 x 6, rows of 8
-// ----------------------------------------------------------------
+// ---- 6 x 6, rows of 8 ----
 
 typedef struct usi_six {
     usi_v4 a[6], b[6];

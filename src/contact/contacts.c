@@ -134,10 +134,8 @@ static void order_inwards(usi_contacts *c) {
     }
 }
 
-static bool fill_fixed(usi_contacts *c) {
+static bool carve_fixed(usi_contacts *c) {
     const us_model *m = c->model;
-    int32_t *of_node =
-        usi_arena_alloc(&c->fixed, (size_t)(m->n_node + 1) * sizeof *of_node, _Alignof(int32_t));
     c->body_of_geom =
         usi_arena_alloc(&c->fixed, (size_t)(m->n_geom + 1) * sizeof(int32_t), _Alignof(int32_t));
     c->far = usi_arena_alloc(&c->fixed, (size_t)(m->n_geom + 1) * sizeof(double), _Alignof(double));
@@ -149,9 +147,16 @@ static bool fill_fixed(usi_contacts *c) {
     c->loop_body =
         usi_arena_alloc(&c->fixed, (size_t)(2 * m->n_loop + 1) * sizeof(int32_t), _Alignof(int32_t));
     c->inwards = usi_arena_alloc(&c->fixed, (size_t)(m->n_node + 1) * sizeof(int32_t), _Alignof(int32_t));
-    if (!of_node || !c->inwards || !c->body_of_geom || !c->far || !c->core || !c->is_plain || !c->tree_mass ||
-        !c->tree_body_start || !c->loop_body)
-        return false;
+    c->inv_inertia =
+        usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof *c->inv_inertia, _Alignof(usi_v4));
+    return c->inwards && c->body_of_geom && c->far && c->core && c->is_plain && c->tree_mass &&
+           c->tree_body_start && c->loop_body && c->inv_inertia;
+}
+
+// Collision bodies: the world and the nodes that need one, tree by tree, each with its shapes. `of_node` gets
+// the number of each node's.
+static bool list_collision_bodies(usi_contacts *c, int32_t *of_node) {
+    const us_model *m = c->model;
     memset(of_node, 0, (size_t)(m->n_node + 1) * sizeof *of_node);
     mark_collision_bodies(m, of_node);
     c->n_collision_body = 1;
@@ -181,6 +186,29 @@ static bool fill_fixed(usi_contacts *c) {
             c->body_of_geom[g++] = k;
         c->fixed_body[k].end_geom = g;
     }
+    return true;
+}
+
+static void fill_trees(usi_contacts *c) {
+    const us_model *m = c->model;
+    for (int32_t k = 0; k < m->n_tree; k++) {
+        if (m->tree[k].is_free_body) {
+            invert_inertia(&m->node[m->tree[k].end - 1], c->inv_inertia[k]);
+            c->has_free = true;
+        } else {
+            c->has_joints = true;
+        }
+        c->tree_mass[k] = 0;
+    }
+    for (int32_t i = 0; i < m->n_node; i++)
+        c->tree_mass[m->node[i].tree] += m->node[i].com[3];
+}
+
+static bool fill_fixed(usi_contacts *c) {
+    const us_model *m = c->model;
+    int32_t *of_node =
+        usi_arena_alloc(&c->fixed, (size_t)(m->n_node + 1) * sizeof *of_node, _Alignof(int32_t));
+    if (!of_node || !carve_fixed(c) || !list_collision_bodies(c, of_node)) return false;
     for (int32_t g = 0; g < m->n_geom; g++) {
         us_quat q = m->geom[g].X_NG.q;
         c->is_plain[g] = q.x == 0 && q.y == 0 && q.z == 0;
@@ -196,21 +224,8 @@ static bool fill_fixed(usi_contacts *c) {
         c->loop_body[2 * l] = m->loop[l].node_a < 0 ? 0 : of_node[m->loop[l].node_a];
         c->loop_body[2 * l + 1] = m->loop[l].node_b < 0 ? 0 : of_node[m->loop[l].node_b];
     }
-    c->inv_inertia =
-        usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof *c->inv_inertia, _Alignof(usi_v4));
-    if (!c->inv_inertia) return false;
     c->fall_speed = m->step * us_vec3_norm(m->gravity);
-    for (int32_t k = 0; k < m->n_tree; k++) {
-        if (m->tree[k].is_free_body) {
-            invert_inertia(&m->node[m->tree[k].end - 1], c->inv_inertia[k]);
-            c->has_free = true;
-        } else {
-            c->has_joints = true;
-        }
-        c->tree_mass[k] = 0;
-    }
-    for (int32_t i = 0; i < m->n_node; i++)
-        c->tree_mass[m->node[i].tree] += m->node[i].com[3];
+    fill_trees(c);
     return list_by_tree(c, m->n_coupling, coupling_tree, &c->coupling_start, &c->coupling_of_tree) &&
            list_by_tree(c, m->n_body, body_tree, &c->body_start, &c->body_of_tree);
 }

@@ -119,10 +119,10 @@ static double reduced_mass(const usi_contacts *c, const usi_collision_body *A, c
     return isinf(a) ? b : isinf(b) ? a : a * b / (a + b);
 }
 
-static void find_groups(usi_contacts *c) {
+// Numbers the islands, and counts what is in each.
+static void count_islands(usi_contacts *c) {
     const us_model *m = c->model;
     double g = us_vec3_norm(m->gravity);
-    join_trees(c);
     c->islands.n_island = 0;
     c->islands.has_idle = false;
     for (int32_t t = 0; t < m->n_tree; t++) {
@@ -155,6 +155,10 @@ static void find_groups(usi_contacts *c) {
                 .island;
         if (island >= 0) c->islands.island[island].n_block += 2;
     }
+}
+
+// Gives each island its places, one island behind the other, and empties it.
+static void place_islands(usi_contacts *c) {
     int32_t n_tree = 0, n_body = 0, n_point = 0, n_block = 0;
     for (int32_t i = 0; i < c->islands.n_island; i++) {
         usi_island *s = &c->islands.island[i];
@@ -165,9 +169,13 @@ static void find_groups(usi_contacts *c) {
         n_tree += s->n_tree;
         n_body += s->n_body;
         n_point += s->n_point;
-        n_block += usi_blocks_of_point(m) * s->n_point + s->n_block;
+        n_block += usi_blocks_of_point(c->model) * s->n_point + s->n_block;
         s->n_tree = s->n_body = s->n_point = 0;
     }
+}
+
+static void fill_islands(usi_contacts *c) {
+    const us_model *m = c->model;
     for (int32_t t = 0; t < m->n_tree; t++) {
         if (c->islands.tree[t].island < 0) continue;
         usi_island *s = &c->islands.island[c->islands.tree[t].island];
@@ -198,6 +206,13 @@ static void find_groups(usi_contacts *c) {
             .separation = m->geom[t->geom_a].has_region ? MAX_RISE : MAX_SEPARATION};
     }
     c->islands.n_grouped = c->pushed ? -1 : c->collide.n_touch;
+}
+
+static void find_groups(usi_contacts *c) {
+    join_trees(c);
+    count_islands(c);
+    place_islands(c);
+    fill_islands(c);
     for (int32_t i = 0; i < c->islands.n_island; i++)
         c->islands.island[i].kind = (int32_t)usi_kind_of_island(c, &c->islands.island[i]);
 }

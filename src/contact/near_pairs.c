@@ -175,10 +175,9 @@ static void hide(usi_contacts *c, int32_t g) {
     c->collide.fat[g] = (usi_broad_box){.box = {p, p}, .body = c->model->geom[g].body + 1};
 }
 
-// Grown boxes, and the pairs among them. Fast shapes grow more, so that the list lasts.
-us_status usi_find_near(usi_contacts *c) {
+// Fast shapes grow more, so that the list lasts.
+static void grow_boxes(usi_contacts *c) {
     const us_model *m = c->model;
-    if (c->collide.is_fat_valid) return usi_residency_is_due(c) ? usi_residency_ask(c) : US_OK;
     for (int32_t i = 0; i < c->n_collision_body; i++) {
         const usi_collision_body *k = &c->collide.collision_body[i];
         // A nanometre less than there is, for rounding.
@@ -204,17 +203,11 @@ us_status usi_find_near(usi_contacts *c) {
             c->collide.fat[g].body = m->geom[g].body + 1;
         }
     }
-    us_status status = c->n_paged > 0 ? usi_residency_ask(c) : US_OK;
-    if (status) return status;
-    const usi_broad_pair *pairs;
-    int64_t n;
-    status = usi_broad_find(c->broad, c->collide.fat, c->n_geom, &pairs, &n, NULL);
-    if (status) {
-        c->error_count = n > INT32_MAX ? INT32_MAX : (int32_t)n;
-        c->is_pair_error = true;
-        return status;
-    }
-    // Pairs that were near before keep their directions. Both lists are sorted.
+}
+
+// Pairs that were near before keep their directions. Both lists are sorted.
+static void list_pairs(usi_contacts *c, const usi_broad_pair *pairs, int64_t n) {
+    const us_model *m = c->model;
     usi_broad_pair *old = c->collide.near, *const old_end = old + c->collide.n_near;
     us_vec3 *old_apart = c->collide.apart;
     c->collide.near = c->collide.near_before;
@@ -237,6 +230,23 @@ us_status usi_find_near(usi_contacts *c) {
         c->collide.near[c->collide.n_near++] = pairs[i];
         c->collide.is_near[pairs[i].a] = c->collide.is_near[pairs[i].b] = true;
     }
+}
+
+// Grown boxes, and the pairs among them.
+us_status usi_find_near(usi_contacts *c) {
+    if (c->collide.is_fat_valid) return usi_residency_is_due(c) ? usi_residency_ask(c) : US_OK;
+    grow_boxes(c);
+    us_status status = c->n_paged > 0 ? usi_residency_ask(c) : US_OK;
+    if (status) return status;
+    const usi_broad_pair *pairs;
+    int64_t n;
+    status = usi_broad_find(c->broad, c->collide.fat, c->n_geom, &pairs, &n, NULL);
+    if (status) {
+        c->error_count = n > INT32_MAX ? INT32_MAX : (int32_t)n;
+        c->is_pair_error = true;
+        return status;
+    }
+    list_pairs(c, pairs, n);
     for (int32_t i = 0; i < c->n_collision_body; i++) {
         const usi_collision_body *k = &c->collide.collision_body[i];
         bool all_near = true;

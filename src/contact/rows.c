@@ -403,6 +403,28 @@ static inline usi_v4 last_impulse(const pair_now *n, const usi_point_now *p, con
     return (usi_v4){g0, g[1], g[2], usi_friction_limit(mu, g0)};
 }
 
+// Axes and bodies of a point's rows. Along a wheel in soil they are the wheel's.
+static inline void put_axes(const usi_island *s, int32_t i, const usi_point_now *p,
+                            const usi_soil_contact *wheel, pair_now *n, usi_block *k) {
+    if (wheel) {
+        n->t = -wheel->ahead;
+        n->s = -wheel->left;
+    } else if (!is_same(p->n, n->normal))
+        tangents(p->n, &n->t, &n->s);
+    n->normal = wheel ? usi_v4_all(NAN) : p->n;
+    k->law = USI_POINT;
+    k->n = 3;
+    k->a = n->A->body;
+    k->b_ = n->B->body;
+    k->point = i;
+    k->d[0] = p->n;
+    k->d[1] = n->t;
+    k->d[2] = n->s;
+    const usi_v4 r = p->p - s->O;
+    for (int j = 0; j < 3; j++)
+        k->m[j] = usi_v4_cross(r, k->d[j]);
+}
+
 static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, usi_point_now *p,
                        const usi_contact_state *now, usi_contact_state *next, pair_now *n, usi_block **at) {
     const double h = c->model->step;
@@ -412,7 +434,7 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, usi_poin
     // What sticks by the built-in model alone does not depend on how it moves.
     const bool is_alone = n->is_compliant & n->is_plain & (p->soil_contact < 0),
                wants_motion = !is_alone || old->is_sliding;
-    usi_v4 u = wants_motion ? n->v + usi_v4_cross(n->w, p->p - n->A->p) : usi_v4_zero(), r = p->p - s->O;
+    usi_v4 u = wants_motion ? n->v + usi_v4_cross(n->w, p->p - n->A->p) : usi_v4_zero();
     double un = wants_motion ? usi_v4_dot(u, p->n) : 0;
     usi_soil_contact *wheel =
         !is_alone && p->soil_contact >= 0 && c->collide.soil_contact[p->soil_contact].is_wheel
@@ -423,24 +445,8 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, usi_poin
         !ask(c, s, now, next, p, u, un, kept->memory, n))
         return false;
     const us_touch_law *law = &n->law;
-    if (wheel) {
-        n->t = -wheel->ahead;
-        n->s = -wheel->left;
-    } else if (!is_same(p->n, n->normal))
-        tangents(p->n, &n->t, &n->s);
-    n->normal = wheel ? usi_v4_all(NAN) : p->n;
-
     usi_block *k = (*at)++;
-    k->law = USI_POINT;
-    k->n = 3;
-    k->a = n->A->body;
-    k->b_ = n->B->body;
-    k->point = i;
-    k->d[0] = p->n;
-    k->d[1] = n->t;
-    k->d[2] = n->s;
-    for (int j = 0; j < 3; j++)
-        k->m[j] = usi_v4_cross(r, k->d[j]);
+    put_axes(s, i, p, wheel, n, k);
     double mu = law->static_friction;
     usi_v4 ut = u - p->n * usi_v4_all(un);
     const double slip = old->is_sliding ? usi_v4_dot(ut, ut) : 0;
@@ -688,6 +694,24 @@ static void account(const usi_contacts *c, const usi_island *s, const usi_block 
     memory[1] = fmax(0, freed - work);
 }
 
+// The pair of the points that are kept.
+typedef struct kept_pair {
+    const usi_collision_body *A, *B;
+    int32_t touch;
+    bool presses;  // a point of it
+    bool rolls;
+} kept_pair;
+
+static inline kept_pair begin_pair(const usi_contacts *c, const usi_island *s, int32_t touch, bool can_tie) {
+    const double h = c->model->step;
+    kept_pair x = {&c->collide.collision_body[c->islands.grouped[touch].collision_body_a],
+                   &c->collide.collision_body[c->islands.grouped[touch].collision_body_b], touch, false,
+                   false};
+    x.rolls = can_tie && (is_spinning(x.A, h) || is_spinning(x.B, h)) &&
+              is_rolling(c, s, &c->collide.touch_now[touch], x.A, x.B);
+    return x;
+}
+
 void usi_keep_rows_of(usi_contacts *c, const usi_island *s, const usi_contact_state *now,
                       usi_contact_state *next, usi_span blocks, usi_span points) {
     const double h = c->model->step;
@@ -697,11 +721,8 @@ void usi_keep_rows_of(usi_contacts *c, const usi_island *s, const usi_contact_st
     const usi_block *k = &c->rows.block[s->first_block + blocks.first],
                     *const end = &c->rows.block[s->first_block + blocks.end];
     const double *u = c->solve.u + 3 * (s->first_block + blocks.first);
-    const usi_collision_body *A = c->collide.collision_body, *B = A;
+    kept_pair pair = {.touch = -1};
     spring x = {NAN, NAN, 0, 0};
-    int32_t touch = -1;
-    bool presses = false;  // a point of the pair
-    bool rolls = false;    // the pair
     for (; k < end; k++, u += 3) {
         if (k->point < 0) {
             take_loop(c, s, k);
@@ -711,16 +732,11 @@ void usi_keep_rows_of(usi_contacts *c, const usi_island *s, const usi_contact_st
         const usi_anchor *old = p->old >= 0 ? &now->anchor[p->old] : &blank;
         usi_anchor *a = &next->anchor[k->point];
 
-        // The next pair.
-        if (p->touch != touch) {
-            if (presses) take_bodies(c, A, B);
-            presses = false;
-            touch = p->touch;
-            A = &c->collide.collision_body[c->islands.grouped[touch].collision_body_a];
-            B = &c->collide.collision_body[c->islands.grouped[touch].collision_body_b];
-            rolls = can_tie && (is_spinning(A, h) || is_spinning(B, h)) &&
-                    is_rolling(c, s, &c->collide.touch_now[touch], A, B);
+        if (p->touch != pair.touch) {
+            if (pair.presses) take_bodies(c, pair.A, pair.B);
+            pair = begin_pair(c, s, p->touch, can_tie);
         }
+        const usi_collision_body *A = pair.A, *B = pair.B;
         if (k->law == USI_ROTATION) {
             keep_angle(k, A, h, a);
             continue;
@@ -732,15 +748,15 @@ void usi_keep_rows_of(usi_contacts *c, const usi_island *s, const usi_contact_st
         bool is_sliding = false, is_tied = false;
         if (k->g[0] > 0) {
             const friction f = friction_after(k, u, &x);
-            presses = true;
+            pair.presses = true;
             xi = f.xi;
             g += f.g;
             is_sliding = f.is_sliding;
             is_tied = can_tie & p->is_tied & !is_sliding & (k->rebound == 0);
         }
         if (p->soil_contact >= 0) g += slip_impulse(c, p);
-        if (rolls || (a->memory[0] != 0 && is_compliant(c, &c->collide.touch_now[touch])))
-            account(c, s, k, u, rolls && k->g[0] > 0 && k->rebound == 0, a->memory);
+        if (pair.rolls || (a->memory[0] != 0 && is_compliant(c, &c->collide.touch_now[pair.touch])))
+            account(c, s, k, u, pair.rolls && k->g[0] > 0 && k->rebound == 0, a->memory);
         a->xi = usi_to_A(A, xi);
         a->g = usi_to_A(A, g);
 
@@ -756,7 +772,7 @@ void usi_keep_rows_of(usi_contacts *c, const usi_island *s, const usi_contact_st
         a->is_sliding = is_sliding;
         a->is_kept = is_kept;
     }
-    if (presses) take_bodies(c, A, B);
+    if (pair.presses) take_bodies(c, pair.A, pair.B);
     for (int32_t i = points.first; i < points.end && s->n_skipped > 0; i++) {
         const int32_t point = c->islands.order[s->first_point + i];
         if (!c->collide.point[point].may_press) usi_keep_place(c, point, now, next);

@@ -111,8 +111,7 @@ size_t usi_sparse_bytes(int32_t n, const int32_t *size, int32_t n_pair) {
     return (bytes > l.order_end ? bytes : l.order_end) + 2 * USI_ALIGN;
 }
 
-// ---- the order
-// ----------------------------------------------------------------
+// ---- the order ----
 
 static void join(uint64_t *bits, size_t n_word, int32_t i, int32_t j) {
     bits[(size_t)i * n_word + (size_t)j / 64] |= (uint64_t)1 << (j % 64);
@@ -168,8 +167,7 @@ static void find_order(usi_sparse *s, const int32_t *size, uint64_t *adjacent, u
     }
 }
 
-// ---- the fill
-// ----------------------------------------------------------------
+// ---- the fill ----
 
 // Entry of block (k, j), k before j; -1 when it is not in the structure.
 static inline int32_t find_entry(const usi_sparse *s, int32_t k, int32_t j) {
@@ -244,8 +242,7 @@ static void place_blocks(usi_sparse *s) {
     }
 }
 
-// ---- setup
-// ----------------------------------------------------------------
+// ---- setup ----
 
 // False when an index is outside, a size is not positive, or there are too many rows.
 static bool check_units(int32_t n, const int32_t *size, const int32_t (*pair)[2], int32_t n_pair) {
@@ -259,6 +256,42 @@ static bool check_units(int32_t n, const int32_t *size, const int32_t (*pair)[2]
         if (pair[p][0] < 0 || pair[p][0] >= n || pair[p][1] < 0 || pair[p][1] >= n) return false;
     }
     return n_row <= MAX_ROWS;
+}
+
+// Which places lie behind each: the graph in the order of elimination.
+static void find_later(usi_sparse *s, const int32_t (*pair)[2]) {
+    memset(s->later, 0, (size_t)s->n * (size_t)s->n_word * sizeof *s->later);
+    for (int32_t p = 0; p < s->n_pair; p++) {
+        int32_t i = s->place[pair[p][0]], j = s->place[pair[p][1]];
+        if (i != j) join(s->later, (size_t)s->n_word, i < j ? i : j, i < j ? j : i);
+    }
+}
+
+// Rows of the columns. Returns the numbers of a padded vector; *out_largest is the longest column's.
+static size_t size_columns(usi_sparse *s, const int32_t *size, size_t *out_largest) {
+    size_t n_pad = 0;
+    *out_largest = 0;
+    for (int32_t i = 0; i < s->n; i++) {
+        sparse_column *c = &s->column[s->place[i]];
+        c->size = size[i];
+        c->stride = (int32_t)stride_of(size[i]);
+        c->start = s->n_row;
+        s->n_row += size[i];
+        n_pad += (size_t)c->stride;
+        if ((size_t)c->stride > *out_largest) *out_largest = (size_t)c->stride;
+    }
+    return n_pad;
+}
+
+// Where the block of each pair is.
+static void find_pairs(usi_sparse *s, const int32_t (*pair)[2]) {
+    for (int32_t p = 0; p < s->n_pair; p++) {
+        int32_t i = s->place[pair[p][0]], j = s->place[pair[p][1]];
+        s->pair[p] = i == j ? -1 - i : i < j ? 2 * find_entry(s, i, j) : 2 * find_entry(s, j, i) + 1;
+        if (i == j) continue;
+        sparse_entry *e = &s->entry[s->pair[p] / 2];
+        if (e->first_pair < 0) e->first_pair = p;
+    }
 }
 
 usi_sparse *usi_sparse_setup(void *memory, size_t bytes, int32_t n, const int32_t *size,
@@ -288,22 +321,9 @@ usi_sparse *usi_sparse_setup(void *memory, size_t bytes, int32_t n, const int32_
     }
     find_order(s, size, adjacent, key, where);
 
-    memset(s->later, 0, (size_t)n * n_word * sizeof *s->later);
-    for (int32_t p = 0; p < n_pair; p++) {
-        int32_t i = s->place[pair[p][0]], j = s->place[pair[p][1]];
-        if (i != j) join(s->later, n_word, i < j ? i : j, i < j ? j : i);
-    }
+    find_later(s, pair);
     int32_t n_entry = find_fill(s);
-    size_t n_pad = 0, largest = 0;
-    for (int32_t i = 0; i < n; i++) {
-        sparse_column *c = &s->column[s->place[i]];
-        c->size = size[i];
-        c->stride = (int32_t)stride_of(size[i]);
-        c->start = s->n_row;
-        s->n_row += size[i];
-        n_pad += (size_t)c->stride;
-        if ((size_t)c->stride > largest) largest = (size_t)c->stride;
-    }
+    size_t largest = 0, n_pad = size_columns(s, size, &largest);
 
     size_t end = l.fixed_end, entry_at = usi_carve(&end, (size_t)n_entry, sizeof(sparse_entry)),
            vector_at = usi_carve(&end, 2 * n_pad, sizeof(double));
@@ -324,13 +344,7 @@ usi_sparse *usi_sparse_setup(void *memory, size_t bytes, int32_t n, const int32_
         c->inv = vector + n_pad;
         vector += c->stride;
     }
-    for (int32_t p = 0; p < n_pair; p++) {
-        int32_t i = s->place[pair[p][0]], j = s->place[pair[p][1]];
-        s->pair[p] = i == j ? -1 - i : i < j ? 2 * find_entry(s, i, j) : 2 * find_entry(s, j, i) + 1;
-        if (i == j) continue;
-        sparse_entry *e = &s->entry[s->pair[p] / 2];
-        if (e->first_pair < 0) e->first_pair = p;
-    }
+    find_pairs(s, pair);
     usi_sparse_clear(s);
     return s;
 }
@@ -375,8 +389,7 @@ void usi_sparse_pair_blocks(usi_sparse *s, int32_t pair, double **ij, double **j
 
 int32_t usi_sparse_stride(const usi_sparse *s, int32_t j) { return s->column[s->place[j]].stride; }
 
-// ---- numbers
-// ----------------------------------------------------------------
+// ---- numbers ----
 
 // Turns the blocks of column k beside its diagonal into factors, sizes other than 6 among them.
 static void finish_entry(const usi_sparse *s, const sparse_column *k, const sparse_entry *e) {

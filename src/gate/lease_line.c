@@ -145,7 +145,7 @@ bool usi_lease_answer_read(const char *text, size_t length, usi_lease_answer *ou
     uint64_t left = read_number(&w, 10);
     out->taker = read_id(&w);
     out->is_busy = read_name(&w, busy_names, 2) == 1;
-    if (left > (uint64_t)(US_GATE_LEASE / ms)) w.at = NULL;
+    if (left > (uint64_t)(US_GATE_LEASE / ms)) return false;
     out->left = (int64_t)left * ms;
     return w.at == w.end;
 }

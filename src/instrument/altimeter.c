@@ -10,11 +10,11 @@ static bool sample(const us_sensor_view *view, double *state, double *truth, dou
     (void)state;
     const double *p = view->parameter;
     const us_vec3 down = us_vec3_make(0, 0, -1);
-    const double below = usi_free_range(view, down, p[USI_RANGE_MOST], NULL),
+    const double below = usi_free_range(view, down, p[USI_RANGE_MAX], NULL),
                  range = usi_cone_range(view, p, down);
     if (isnan(below) || isnan(range)) return false;
-    truth[0] = fmin(below, p[USI_RANGE_MOST]);
-    truth[1] = below >= p[USI_RANGE_LEAST] && below <= p[USI_RANGE_MOST];
+    truth[0] = fmin(below, p[USI_RANGE_MAX]);
+    truth[1] = below >= p[USI_RANGE_MIN] && below <= p[USI_RANGE_MAX];
     reading[1] = usi_range_read(view, p, range, &reading[0]);
     return true;
 }

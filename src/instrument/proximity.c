@@ -15,13 +15,13 @@ static bool sample(const us_sensor_view *view, double *state, double *truth, dou
     double reach[OPENS];
     for (int i = 0; i < OPENS; i++)
         reach[i] = p[i];
-    reach[USI_RANGE_MOST] = p[USI_RANGE_MOST] + p[OPENS];
+    reach[USI_RANGE_MAX] = p[USI_RANGE_MAX] + p[OPENS];
     const double range = usi_cone_range(view, reach, us_quat_rotate(view->X_WS.q, us_vec3_make(1, 0, 0)));
     if (isnan(range)) return false;
     double read;
     const bool is_seen = usi_range_read(view, reach, range, &read);
-    state[0] = is_seen && (read <= p[USI_RANGE_MOST] || state[0] != 0);
-    truth[0] = range <= p[USI_RANGE_MOST];
+    state[0] = is_seen && (read <= p[USI_RANGE_MAX] || state[0] != 0);
+    truth[0] = range <= p[USI_RANGE_MAX];
     reading[0] = state[0];
     return true;
 }

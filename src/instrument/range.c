@@ -29,8 +29,8 @@ static bool sample(const us_sensor_view *view, double *state, double *truth, dou
     const us_vec3 axis = us_quat_rotate(view->X_WS.q, us_vec3_make(1, 0, 0));
     const double range = usi_cone_range(view, p, axis);
     if (isnan(range)) return false;
-    truth[0] = fmin(range, p[USI_RANGE_MOST]);
-    truth[1] = range >= p[USI_RANGE_LEAST] && range <= p[USI_RANGE_MOST];
+    truth[0] = fmin(range, p[USI_RANGE_MAX]);
+    truth[1] = range >= p[USI_RANGE_MIN] && range <= p[USI_RANGE_MAX];
     reading[1] = usi_range_read(view, p, range, &reading[0]);
     return true;
 }

@@ -5,18 +5,18 @@
 #include "instrument/measure.h"
 
 enum {
-    USI_RANGE_LEAST,
-    USI_RANGE_MOST,
+    USI_RANGE_MIN,
+    USI_RANGE_MAX,
     USI_RANGE_ANGLE,
     USI_RANGE_NOISE,
-    USI_RANGE_SHARE,
-    USI_RANGE_UNIT,
+    USI_RANGE_NOISE_SHARE,
+    USI_RANGE_QUANTUM,
     USI_RANGE_LOSS
 };
 
-#define USI_RANGE_ROWS(least, most, angle, noise)                                                      \
-    USI_NUMBER("min-range", "m", 0, 1e6, least, "Nearer things are not seen."),                        \
-        USI_NUMBER("max-range", "m", 1e-3, 1e7, most, "Farther things are not seen."),                 \
+#define USI_RANGE_ROWS(min, max, angle, noise)                                                         \
+    USI_NUMBER("min-range", "m", 0, 1e6, min, "Nearer things are not seen."),                          \
+        USI_NUMBER("max-range", "m", 1e-3, 1e7, max, "Farther things are not seen."),                  \
         USI_NUMBER("field-of-view", "rad", 0, 3.1, angle, "The whole angle of its cone; 0: one ray."), \
         USI_NUMBER("noise", "m", 0, 1e6, noise, "Standard deviation."),                                \
         USI_NUMBER("noise-share", "1", 0, 1, 0,                                                        \

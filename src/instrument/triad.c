@@ -2,7 +2,7 @@
 #include "instrument/triad.h"
 
 // Numbers of the unit: three biases, three scales, six angles, three changes by temperature.
-enum { OWN_BIAS, OWN_SCALE = 3, OWN_TILT = 6, OWN_WARMTH = 12 };
+enum { OWN_BIAS, OWN_SCALE = 3, OWN_MISALIGNMENT = 6, OWN_WARMTH = 12 };
 // Numbers of a sample.
 enum { DRAW_NOISE, DRAW_DENSITY = 3, DRAW_MARKOV = 6, DRAW_WALK = 9 };
 
@@ -30,10 +30,10 @@ us_vec3 usi_triad_read(const us_sensor_view *view, const usi_triad *t, us_vec3 t
     for (int32_t i = 0; i < 3; i++) {
         const int32_t j = (i + 1) % 3, k = (i + 2) % 3;
         y[i] = (1 + own(t, USI_TRIAD_SCALE, OWN_SCALE + i)) * x[i] +
-               own(t, USI_TRIAD_TILT, OWN_TILT + 2 * i) * x[j] +
-               own(t, USI_TRIAD_TILT, OWN_TILT + 2 * i + 1) * x[k] + added[i] +
+               own(t, USI_TRIAD_MISALIGNMENT, OWN_MISALIGNMENT + 2 * i) * x[j] +
+               own(t, USI_TRIAD_MISALIGNMENT, OWN_MISALIGNMENT + 2 * i + 1) * x[k] + added[i] +
                own(t, USI_TRIAD_BIAS, OWN_BIAS + i) + own(t, USI_TRIAD_WARMTH, OWN_WARMTH + i) * t->warmth;
-        y[i] += usi_noise_markov(instability, p[USI_TRIAD_TIME], view->interval,
+        y[i] += usi_noise_markov(instability, p[USI_TRIAD_INSTABILITY_TIME], view->interval,
                                  draw(view, t, USI_TRIAD_INSTABILITY, DRAW_MARKOV + i),
                                  &t->state[STATE_MARKOV + i]);
         y[i] += usi_noise_walk(p[USI_TRIAD_WALK], view->interval,
@@ -41,7 +41,7 @@ us_vec3 usi_triad_read(const us_sensor_view *view, const usi_triad *t, us_vec3 t
         y[i] += usi_noise_white(p[USI_TRIAD_DENSITY], view->interval,
                                 draw(view, t, USI_TRIAD_DENSITY, DRAW_DENSITY + i));
         y[i] += p[USI_TRIAD_NOISE] * draw(view, t, USI_TRIAD_NOISE, DRAW_NOISE + i);
-        y[i] = usi_noise_round(p[USI_TRIAD_UNIT], usi_noise_limit(p[USI_TRIAD_LIMIT], y[i]));
+        y[i] = usi_noise_round(p[USI_TRIAD_QUANTUM], usi_noise_limit(p[USI_TRIAD_LIMIT], y[i]));
     }
     return us_vec3_make(y[0], y[1], y[2]);
 }

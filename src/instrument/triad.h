@@ -17,13 +17,13 @@ enum {
     USI_TRIAD_DENSITY,
     USI_TRIAD_BIAS,
     USI_TRIAD_INSTABILITY,
-    USI_TRIAD_TIME,
+    USI_TRIAD_INSTABILITY_TIME,
     USI_TRIAD_WALK,
     USI_TRIAD_SCALE,
-    USI_TRIAD_TILT,
+    USI_TRIAD_MISALIGNMENT,
     USI_TRIAD_WARMTH,
     USI_TRIAD_LIMIT,
-    USI_TRIAD_UNIT,
+    USI_TRIAD_QUANTUM,
     USI_TRIAD_PARAMETERS,
     USI_TRIAD_OWN = 15,                    // random numbers of a unit
     USI_TRIAD_STATES = 6 + USI_TRIAD_OWN,  // doubles that it keeps: two processes of three axes, and those

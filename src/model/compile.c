@@ -156,16 +156,15 @@ static us_status fill_drives(usi_build *b, us_model *m) {
     return US_OK;
 }
 
-static us_status fill_constraints(usi_build *b, us_model *m) {
+static us_status fill_couplings(usi_build *b, us_model *m, int32_t *row) {
     const us_spec *s = b->spec;
-    int32_t row = 0;
     for (int32_t i = 0; i < s->n_coupling; i++) {
         const us_coupling_def *c = &s->coupling[i];
         if (!usi_build_couples(b, c)) continue;
-        usi_coupling *out = &m->coupling[row];
+        usi_coupling *out = &m->coupling[*row];
         out->n_term = c->n_term;
         out->offset = c->offset;
-        out->row = row++;
+        out->row = (*row)++;
         if (c->n_term < 1)
             return usi_build_fail(b, US_ERR_VALUE, c->file, c->line, "coupling", c->name,
                                   "give it at least one term", "it has no terms");
@@ -189,25 +188,38 @@ static us_status fill_constraints(usi_build *b, us_model *m) {
             out->q[k] = j->first_q + c->coordinate[k];
         }
     }
+    return US_OK;
+}
+
+// Its links and frames as they are written.
+static us_status check_loop(usi_build *b, const us_loop_def *l) {
+    const us_spec *s = b->spec;
+    const us_pose X_AC = l->X_AC, X_BD = l->X_BD;
+    if (l->link_a < US_WORLD || l->link_a >= s->n_link || l->link_b < US_WORLD || l->link_b >= s->n_link) {
+        return usi_build_fail(b, US_ERR_NAME, l->file, l->line, "loop", l->name,
+                              "name links that exist, or world", "one of its links does not exist");
+    }
+    if (!usi_all_finite(&X_AC.q.w, 4) || !usi_all_finite(&X_AC.p.x, 3) || !usi_all_finite(&X_BD.q.w, 4) ||
+        !usi_all_finite(&X_BD.p.x, 3)) {
+        return usi_build_fail(b, US_ERR_VALUE, l->file, l->line, "loop", l->name, "write finite numbers",
+                              "one of its frames is not finite");
+    }
+    if (!usi_is_rotation(X_AC.q) || !usi_is_rotation(X_BD.q)) {
+        return usi_build_fail(b, US_ERR_VALUE, l->file, l->line, "loop", l->name,
+                              "write quaternions of length 1, w first",
+                              "the quaternion of one of its frames is 0 or too long");
+    }
+    return US_OK;
+}
+
+static us_status fill_loops(usi_build *b, us_model *m, int32_t *row) {
+    const us_spec *s = b->spec;
     for (int32_t i = 0; i < s->n_loop; i++) {
         const us_loop_def *l = &s->loop[i];
+        us_status status = check_loop(b, l);
+        if (status) return status;
         usi_loop *out = &m->loop[i];
-        if (l->link_a < US_WORLD || l->link_a >= s->n_link || l->link_b < US_WORLD ||
-            l->link_b >= s->n_link) {
-            return usi_build_fail(b, US_ERR_NAME, l->file, l->line, "loop", l->name,
-                                  "name links that exist, or world", "one of its links does not exist");
-        }
         us_pose X_AC = l->X_AC, X_BD = l->X_BD;
-        if (!usi_all_finite(&X_AC.q.w, 4) || !usi_all_finite(&X_AC.p.x, 3) || !usi_all_finite(&X_BD.q.w, 4) ||
-            !usi_all_finite(&X_BD.p.x, 3)) {
-            return usi_build_fail(b, US_ERR_VALUE, l->file, l->line, "loop", l->name, "write finite numbers",
-                                  "one of its frames is not finite");
-        }
-        if (!usi_is_rotation(X_AC.q) || !usi_is_rotation(X_BD.q)) {
-            return usi_build_fail(b, US_ERR_VALUE, l->file, l->line, "loop", l->name,
-                                  "write quaternions of length 1, w first",
-                                  "the quaternion of one of its frames is 0 or too long");
-        }
         X_AC.q = us_quat_normalize(X_AC.q);
         X_BD.q = us_quat_normalize(X_BD.q);
         out->body_a = l->link_a;
@@ -225,10 +237,16 @@ static us_status fill_constraints(usi_build *b, us_model *m) {
         static const int32_t c[2][3] = {{2, 2, 0}, {0, 1, 2}}, d[2][3] = {{0, 1, 0}, {1, 2, 0}};
         memcpy(out->axis_c, c[l->type == US_LOOP_WELD], sizeof out->axis_c);
         memcpy(out->axis_d, d[l->type == US_LOOP_WELD], sizeof out->axis_d);
-        out->row = row;
-        row += 3 + out->n_axis;
+        out->row = *row;
+        *row += 3 + out->n_axis;
     }
     return US_OK;
+}
+
+static us_status fill_constraints(usi_build *b, us_model *m) {
+    int32_t row = 0;
+    us_status status = fill_couplings(b, m, &row);
+    return status ? status : fill_loops(b, m, &row);
 }
 
 static int32_t count_couplings(const usi_build *b) {

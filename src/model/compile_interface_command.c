@@ -137,6 +137,20 @@ static us_status link_command(usi_linker *k, int32_t i, int32_t own, const us_me
     return status;
 }
 
+// Whom the samples of an inlet are for: conditions of no command.
+static us_status link_address(usi_linker *k, int32_t inlet, const us_message_type *type) {
+    const us_network_def *d = k->r->network;
+    us_status status = US_OK;
+    for (int32_t row = 0; row < d->n_binding && !status; row++) {
+        const us_binding *b = &d->bindings[row];
+        const usi_take take = {
+            .use = USI_TAKE_WHEN, .command = -1, .scale = 1, .number = b->number, .text = b->text};
+        if (b->use == US_BINDING_WHEN && b->command < 0 && b->endpoint == inlet)
+            status = get_condition(k, b, type, take);
+    }
+    return status;
+}
+
 static us_status link_copies(usi_linker *k, int32_t inlet, usi_inlet *out) {
     const us_network_def *d = k->r->network;
     us_status status = US_OK;
@@ -174,6 +188,7 @@ us_status usi_link_inlet(usi_linker *k, int32_t i, usi_inlet *out) {
             status = link_command(k, c, out->n_command, out->type, &action[out->n_command]);
         out->n_command += d->commands[c].endpoint == i;
     }
+    if (!status) status = link_address(k, i, out->type);
     if (!status) status = link_copies(k, i, out);
     if (status) return status;
     out->n_member = part_rows(k);

@@ -34,11 +34,13 @@ static void lay_out(us_model *m, usi_lidar *l) {
 static us_status make_beams(usi_arena *arena, usi_lidar *l) {
     const us_lidar_def *d = l->def;
     usi_lidar_beam *beam = usi_arena_alloc(arena, (size_t)d->n_beam * sizeof *beam, _Alignof(usi_lidar_beam));
+    int32_t *by_ring = usi_arena_alloc(arena, (size_t)d->n_beam * sizeof *by_ring, _Alignof(int32_t));
     double *time = usi_arena_alloc(arena, (size_t)l->n_ring * sizeof *time, _Alignof(double));
-    if (!beam || !time) return US_ERR_MEMORY;
+    if (!beam || !time || !by_ring) return US_ERR_MEMORY;
     memset(time, 0, (size_t)l->n_ring * sizeof *time);
     l->beam = beam;
     l->ring_time = time;
+    l->by_ring = by_ring;
     for (int32_t i = 0; i < d->n_beam; i++) {
         const us_lidar_beam *b = &d->beams[i];
         const double turn = b->azimuth + l->spin * b->time;
@@ -49,6 +51,7 @@ static us_status make_beams(usi_arena *arena, usi_lidar *l) {
                                    .time = b->time,
                                    .ring = ring_of(d, i)};
         time[beam[i].ring] = b->time;
+        by_ring[beam[i].ring] = i;
         l->last_beam = fmax(l->last_beam, b->time);
     }
     return US_OK;
@@ -136,14 +139,14 @@ static us_status look_at_materials(usi_build *b, const us_model *m, usi_arena *a
 // and is seen when it is more than what is needed: with P as much as is needed in the mean, with the chance
 // exp(-1 / P). `dust` has the chance that any length up to one was seen.
 static us_status fill_with_dust(usi_arena *arena, usi_lidar *l) {
-    enum { MOST = 4096 };
+    enum { MAX_LENGTH = 4096 };
     const us_lidar_def *d = l->def;
     if (!(d->backscatter > 0)) return US_OK;
-    double *dust = usi_arena_alloc(arena, MOST * sizeof *dust, _Alignof(double)), none = 1;
+    double *dust = usi_arena_alloc(arena, MAX_LENGTH * sizeof *dust, _Alignof(double)), none = 1;
     if (!dust) return US_ERR_MEMORY;
     l->dust = dust;
     l->dust_from = fmax(d->min_range, 0.1);
-    for (; l->n_dust < MOST; l->n_dust++) {
+    for (; l->n_dust < MAX_LENGTH; l->n_dust++) {
         const double r = l->dust_from + (l->n_dust + 0.5) * d->pulse;
         if (r > d->max_range) break;
         none *= 1 - exp(-1 / usi_lidar_dust_power(d, r));

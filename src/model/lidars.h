@@ -56,12 +56,14 @@ typedef struct usi_lidar_state {
     int64_t which;                     // of the two frames, the one that is collected
     int64_t first_tick[2], n_pose[2];  // of both frames: the tick of the first pose, and how many there are
     uint64_t digest;                   // of all points so far
+    int64_t is_held, n_dropped;        // no turn begins any more; how many did not so far
 } usi_lidar_state;
 
 typedef struct usi_lidar {
     const us_lidar_def *def;
     const usi_lidar_beam *beam;  // in the order of the definition
     const double *ring_time;     // s after its group, of each ring
+    const int32_t *by_ring;      // the beams from the lowest up
     int32_t sensor;              // of the model
     int32_t n_ring, n_column;    // of a frame
     int32_t n_return;            // tables of a frame

@@ -1,6 +1,7 @@
 // Questions to a compiled model: counts, names, where a joint's coordinates are.
 #include "model/model.h"
 
+#include "geom/box_tree.h"
 #include "model/robots.h"
 
 #include <stdio.h>
@@ -20,6 +21,7 @@ void us_model_destroy(us_model *m) {
     us_allocator a = m->allocator;
     for (int32_t i = 0; i < m->n_robot && m->holds_interfaces; i++)
         us_interface_release(m->robot[i].network->interface_);
+    usi_box_tree_destroy(m->fixed_tree);
     usi_assets_fini(&m->assets);
     usi_release(&a, m->block, m->block_size, USI_ALIGN);
     usi_release(&a, m, sizeof *m, _Alignof(us_model));

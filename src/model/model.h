@@ -153,6 +153,7 @@ typedef struct usi_geom {
     int32_t has_soil_map;  // numbers of its soil vary over it
     int32_t has_flow_map;  // ... by which a patch of it flows
     int32_t patch;         // of the model; -1: it keeps its form
+    int32_t is_in_tree;    // of fixed_tree
     int32_t is_round;      // rolls: spheres, capsules, cylinders, ...; the anchor is kept on the other one
     uint32_t group, mask;
 } usi_geom;
@@ -313,7 +314,7 @@ typedef enum usi_solver {
     USI_SOLVER_RIGID_ITERATIVE
 } usi_solver;
 
-enum { USI_MOST_CONTACTS = INT32_MAX / 64 };  // contact points of a state
+enum { USI_MAX_CONTACTS = INT32_MAX / 64 };  // contact points of a state
 
 struct us_model {
     us_allocator allocator;
@@ -336,6 +337,10 @@ struct us_model {
     int32_t n_warning;
     usi_geom *geom;  // shapes that collide, sorted by node, those of the world first
     int32_t n_geom, n_material, n_exclusion, n_loose;
+    // The world's own shapes, where there are many, by place: for rays. Box i is that of geom fixed_geom[i];
+    // what has no end, and ground, is not among them. NULL: there are few.
+    struct usi_box_tree *fixed_tree;
+    int32_t *fixed_geom;
     int32_t max_contact;  // contact points that a state has room for at first
     int32_t solver;       // usi_solver
     usi_assets

@@ -10,24 +10,26 @@
 
 #include "math/inertia.h"
 
-us_status usi_build_sort(usi_build *b) {
+// Last comes first.
+static void reverse(int32_t *first, int32_t n) {
+    for (int32_t i = 0, k = n - 1; i < k; i++, k--) {
+        int32_t t = first[i];
+        first[i] = first[k];
+        first[k] = t;
+    }
+}
+
+// Each joint's siblings in the order in which they were written, and each link's joint.
+static us_status list_children(usi_build *b) {
     const us_spec *s = b->spec;
-    int32_t n_link = s->n_link, n_joint = s->n_joint;
-    b->joint_of_link = usi_arena_alloc(&b->arena, (size_t)(n_link + 1) * sizeof(int32_t), 4);
-    b->first_child = usi_arena_alloc(&b->arena, (size_t)(n_link + 1) * sizeof(int32_t), 4);
-    b->next = usi_arena_alloc(&b->arena, (size_t)(n_joint + 1) * sizeof(int32_t), 4);
-    b->order = usi_arena_alloc(&b->arena, (size_t)(n_joint + 1) * sizeof(int32_t), 4);
-    int32_t *stack = usi_arena_alloc(&b->arena, (size_t)(n_joint + 1) * sizeof(int32_t), 4);
-    if (!b->joint_of_link || !b->first_child || !b->next || !b->order || !stack)
-        return usi_build_out_of_memory(b);
-    for (int32_t i = 0; i <= n_link; i++)
+    for (int32_t i = 0; i <= s->n_link; i++)
         b->joint_of_link[i] = b->first_child[i] = -1;
-    for (int32_t i = n_joint - 1; i >= 0; i--) {
+    for (int32_t i = s->n_joint - 1; i >= 0; i--) {
         const us_joint_def *j = &b->joint_def[i];
         b->next[i] = b->first_child[j->parent + 1];
         b->first_child[j->parent + 1] = i;
     }
-    for (int32_t i = 0; i < n_joint; i++) {
+    for (int32_t i = 0; i < s->n_joint; i++) {
         const us_joint_def *j = &b->joint_def[i];
         if (b->joint_of_link[j->child] >= 0) {
             char message[300];
@@ -39,25 +41,43 @@ us_status usi_build_sort(usi_build *b) {
         }
         b->joint_of_link[j->child] = i;
     }
+    return US_OK;
+}
+
+// A joint that is not among those that are reached from the world: walking up from it ends in a cycle.
+static int32_t find_unreached(const usi_build *b, int32_t n_order) {
+    for (int32_t i = 0; i < b->spec->n_joint; i++) {
+        bool is_reached = false;
+        for (int32_t k = 0; k < n_order && !is_reached; k++)
+            is_reached = b->order[k] == i;
+        if (!is_reached) return i;
+    }
+    return 0;
+}
+
+us_status usi_build_sort(usi_build *b) {
+    const us_spec *s = b->spec;
+    int32_t n_link = s->n_link, n_joint = s->n_joint;
+    b->joint_of_link = usi_arena_alloc(&b->arena, (size_t)(n_link + 1) * sizeof(int32_t), 4);
+    b->first_child = usi_arena_alloc(&b->arena, (size_t)(n_link + 1) * sizeof(int32_t), 4);
+    b->next = usi_arena_alloc(&b->arena, (size_t)(n_joint + 1) * sizeof(int32_t), 4);
+    b->order = usi_arena_alloc(&b->arena, (size_t)(n_joint + 1) * sizeof(int32_t), 4);
+    int32_t *stack = usi_arena_alloc(&b->arena, (size_t)(n_joint + 1) * sizeof(int32_t), 4);
+    if (!b->joint_of_link || !b->first_child || !b->next || !b->order || !stack)
+        return usi_build_out_of_memory(b);
+    us_status status = list_children(b);
+    if (status) return status;
     // Depth first from the world, children in the order in which they were written.
     int32_t n_stack = 0, n_order = 0;
     for (int32_t i = b->first_child[0]; i >= 0; i = b->next[i])
         stack[n_stack++] = i;
-    for (int32_t i = 0, k = n_stack - 1; i < k; i++, k--) {
-        int32_t t = stack[i];
-        stack[i] = stack[k];
-        stack[k] = t;
-    }
+    reverse(stack, n_stack);
     while (n_stack > 0) {
         int32_t i = stack[--n_stack], first = n_stack;
         b->order[n_order++] = i;
         for (int32_t c = b->first_child[b->joint_def[i].child + 1]; c >= 0; c = b->next[c])
             stack[n_stack++] = c;
-        for (int32_t k = n_stack - 1; first < k; first++, k--) {
-            int32_t t = stack[first];
-            stack[first] = stack[k];
-            stack[k] = t;
-        }
+        reverse(stack + first, n_stack - first);
     }
     for (int32_t i = 0; i < n_link; i++) {
         if (b->joint_of_link[i] < 0)
@@ -66,18 +86,8 @@ us_status usi_build_sort(usi_build *b) {
                                  "no joint holds this link");
     }
     if (n_order < n_joint) {
-        // Some joint is not reached from the world: walking up from it ends in a cycle.
-        int32_t i = 0;
-        for (int32_t k = 0; k < n_order; k++)
-            stack[k] = b->order[k];
-        for (i = 0; i < n_joint; i++) {
-            bool reached = false;
-            for (int32_t k = 0; k < n_order && !reached; k++)
-                reached = stack[k] == i;
-            if (!reached) break;
-        }
         return USI_FAIL_JOINT(
-            b, US_ERR_TREE, &b->joint_def[i],
+            b, US_ERR_TREE, &b->joint_def[find_unreached(b, n_order)],
             "let the joints form a tree from the world outwards, and close loops with <loop>",
             "its links form a cycle that is not joined to the world");
     }
@@ -217,6 +227,30 @@ static us_inertia join_inertia(us_inertia a, us_inertia b) {
     return r;
 }
 
+// Masses, trees, and how the sweeps of dynamics go from node to node.
+static void finish_nodes(usi_build *b) {
+    for (int32_t i = 0; i < b->n_node; i++) {
+        usi_node *d = &b->node[i];
+        const us_inertia *I = &b->inertia[i];
+        const double *a = I->about_com;
+        d->com = usi_v4_from(I->com);
+        d->com[3] = I->mass;
+        d->I[0] = usi_v4_set(a[0], a[3], a[4]);
+        d->I[1] = usi_v4_set(a[3], a[1], a[5]);
+        d->I[2] = usi_v4_set(a[4], a[5], a[2]);
+        if (I->mass != 0 || a[0] != 0 || a[1] != 0 || a[2] != 0) d->flags |= USI_NODE_MASSIVE;
+        if (a[3] == 0 && a[4] == 0 && a[5] == 0) d->flags |= USI_NODE_DIAGONAL;
+        d->tree = d->parent < 0 ? b->n_tree++ : b->node[d->parent].tree;
+        if (d->parent >= 0 && d->parent == i - 1) d->flags |= USI_NODE_CARRY;
+    }
+    for (int32_t i = b->n_node - 1; i >= 0; i--) {
+        usi_node *d = &b->node[i];
+        if (d->parent < 0 || (d->flags & USI_NODE_CARRY)) continue;
+        if (!(b->node[d->parent].flags & USI_NODE_STORED)) d->flags |= USI_NODE_STORE_FIRST;
+        b->node[d->parent].flags |= USI_NODE_STORED;
+    }
+}
+
 us_status usi_build_nodes(usi_build *b) {
     const us_spec *s = b->spec;
     int64_t n_v = 0;
@@ -265,26 +299,7 @@ us_status usi_build_nodes(usi_build *b) {
             b->inertia[body->node] =
                 join_inertia(b->inertia[body->node], move_inertia(body->inertia, body->X_NB));
     }
-    for (int32_t i = 0; i < b->n_node; i++) {
-        usi_node *d = &b->node[i];
-        const us_inertia *I = &b->inertia[i];
-        const double *a = I->about_com;
-        d->com = usi_v4_from(I->com);
-        d->com[3] = I->mass;
-        d->I[0] = usi_v4_set(a[0], a[3], a[4]);
-        d->I[1] = usi_v4_set(a[3], a[1], a[5]);
-        d->I[2] = usi_v4_set(a[4], a[5], a[2]);
-        if (I->mass != 0 || a[0] != 0 || a[1] != 0 || a[2] != 0) d->flags |= USI_NODE_MASSIVE;
-        if (a[3] == 0 && a[4] == 0 && a[5] == 0) d->flags |= USI_NODE_DIAGONAL;
-        d->tree = d->parent < 0 ? b->n_tree++ : b->node[d->parent].tree;
-        if (d->parent >= 0 && d->parent == i - 1) d->flags |= USI_NODE_CARRY;
-    }
-    for (int32_t i = b->n_node - 1; i >= 0; i--) {
-        usi_node *d = &b->node[i];
-        if (d->parent < 0 || (d->flags & USI_NODE_CARRY)) continue;
-        if (!(b->node[d->parent].flags & USI_NODE_STORED)) d->flags |= USI_NODE_STORE_FIRST;
-        b->node[d->parent].flags |= USI_NODE_STORED;
-    }
+    finish_nodes(b);
     return US_OK;
 }
 

@@ -7,7 +7,7 @@
 #include "model/compile.h"
 
 // Deeper than contacts of things at rest, which give way by micrometres.
-static const double LEAST_DEPTH = 1e-5;  // m
+static const double MIN_DEPTH = 1e-5;  // m
 
 static bool boxes_meet(us_aabb a, us_aabb b) {
     return a.min.x <= b.max.x && b.min.x <= a.max.x && a.min.y <= b.max.y && b.min.y <= a.max.y &&
@@ -24,7 +24,7 @@ static double depth_of(const usi_geom *a, const usi_geom *b, const us_pose *X_WN
     if (!boxes_meet(us_geom_box(&a->geom, X_WA), us_geom_box(&b->geom, X_WB))) return 0;
     us_gap gap = {.distance = 0};
     if (us_geom_distance(&a->geom, X_WA, &b->geom, X_WB, &gap)) return 0;
-    return gap.distance < -LEAST_DEPTH ? -gap.distance : 0;
+    return gap.distance < -MIN_DEPTH ? -gap.distance : 0;
 }
 
 us_status usi_each_overlap(const us_model *m, const us_pose *X_WN, usi_on_overlap *on_overlap,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "geom/box_tree.h"
 #include "geom/geom.h"
 #include "model/compile.h"
 #include "soil/deformable.h"
@@ -191,6 +192,25 @@ static int compare_geoms(const void *a, const void *b) {
     return x->tree < y->tree ? -1 : x->tree > y->tree;  // still the order of making, see below
 }
 
+// Rocks and trees by the thousand: a tree of their boxes for rays. Few shapes are asked one by one.
+static us_status plant_tree(usi_build *b, us_model *m) {
+    enum { MANY = 48 };
+    us_aabb *box = usi_arena_alloc(&b->arena, ((size_t)m->n_geom + 1) * sizeof *box, _Alignof(us_aabb));
+    int32_t n = 0;
+    m->fixed_geom = usi_arena_alloc(&m->assets.arena, ((size_t)m->n_geom + 1) * sizeof(int32_t), 4);
+    if (!box || !m->fixed_geom) return usi_build_out_of_memory(b);
+    for (int32_t i = 0; i < m->n_geom; i++) {
+        const usi_geom *g = &m->geom[i];
+        if (g->node >= 0 || g->geom.kind == US_GEOM_HEIGHT_FIELD || !isfinite(g->reach)) continue;
+        box[n] = us_geom_box(&g->geom, g->X_NG);
+        m->fixed_geom[n++] = i;
+    }
+    if (n < MANY) return US_OK;
+    for (int32_t i = 0; i < n; i++)
+        m->geom[m->fixed_geom[i]].is_in_tree = 1;
+    return usi_box_tree_create(box, n, &m->allocator, &m->fixed_tree) ? usi_build_out_of_memory(b) : US_OK;
+}
+
 static us_status compile_shapes(usi_build *b, us_model *m, list *l) {
     us_status status = US_OK;
     for (int32_t i = 0; i < b->spec->n_shape && !status; i++)
@@ -205,7 +225,7 @@ static us_status compile_shapes(usi_build *b, us_model *m, list *l) {
     if (!m->geom) return usi_build_out_of_memory(b);
     memcpy(m->geom, l->geom, (size_t)l->n * sizeof *m->geom);
     m->n_geom = l->n;
-    return US_OK;
+    return plant_tree(b, m);
 }
 
 // ---- Beds of soil ----
@@ -650,7 +670,7 @@ us_status usi_build_shapes(usi_build *b, us_model *m) {
     for (int32_t i = 0; i < m->n_geom; i++)
         room += m->geom[i].node >= 0 ? CONTACTS_PER_GEOM : 0;
     if (b->spec->world.max_contact > 0) room = b->spec->world.max_contact;
-    if (room > USI_MOST_CONTACTS)
+    if (room > USI_MAX_CONTACTS)
         return us_error_set(b->err, US_ERR_LIMIT, NULL, "set max_contact of the world, or use fewer shapes",
                             "room for %lld contact points", (long long)room);
     m->max_contact = (int32_t)room;

@@ -402,7 +402,8 @@ usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_ro
     if (usi_inlet_of(mail->topic) >= 0) {
         const bool may =
             usi_source_may_command(r, s, mail, readings.tick, in.firmware.why, sizeof in.firmware.why);
-        is_taken = usi_interface_command(r, mail, may, &in.firmware, &out_reply->goes_on);
+        is_taken = usi_interface_command(r, mail, may, &in.firmware, out_reply);
+        if (out_reply->is_for_others) return USI_MOTOR_GOOD;
         if (!is_taken && !may) in.reason = USI_MOTOR_BUSY;
     } else if (us_message_decode(usi_command_type(mail->topic), usi_mail_bytes(mail), mail->length,
                                  r->proxy->decoded, r->proxy->n_decoded, &m, &err)) {

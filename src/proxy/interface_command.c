@@ -16,6 +16,15 @@ static double value_of(const usi_take *t, const usi_wire_value *v) {
     return v && v->is_there ? (v->number - t->offset) / t->scale : NAN;
 }
 
+// Whether a sample is for this robot: several may listen to one topic.
+static bool is_meant(const usi_inlet *inlet, const usi_wire_value *v) {
+    for (int32_t i = 0; i < inlet->n_member; i++) {
+        const usi_take *t = &inlet->take[i];
+        if (t->use == USI_TAKE_WHEN && t->command < 0 && !holds(t, &v[i])) return false;
+    }
+    return true;
+}
+
 // The first command all of whose conditions hold; -1: none.
 static int32_t find_command(const usi_inlet *inlet, const usi_wire_value *v) {
     for (int32_t c = 0; c < inlet->n_command; c++) {
@@ -87,17 +96,19 @@ static bool command_body(const usi_robot *r, usi_action action, const double *x,
 }
 
 bool usi_interface_command(const usi_robot *r, const usi_mail *mail, bool may, usi_firmware_request *request,
-                           bool *out_goes_on) {
+                           usi_reply *out_reply) {
     const usi_inlet *inlet = &r->model->interface_.inlet[usi_inlet_of(mail->topic)];
     usi_wire_value *v = r->proxy->values;
     double x[USI_COMMAND_VALUES] = {0};
     if (!usi_members_read(inlet->type, usi_mail_bytes(mail), mail->length, inlet->member, inlet->n_member, v))
         return usi_firmware_refuse(request, "the sample is not of the type \"%.80s\"",
                                    us_message_name(inlet->type));
+    out_reply->is_for_others = !is_meant(inlet, v);
+    if (out_reply->is_for_others) return false;
     const int32_t command = find_command(inlet, v);
     if (command < 0) return usi_firmware_refuse(request, "no <command> is for this sample");
     const usi_action action = inlet->action[command];
-    *out_goes_on = action == USI_ACTION_GO || action == USI_ACTION_DRIVE || action == USI_ACTION_TURN;
+    out_reply->goes_on = action == USI_ACTION_GO || action == USI_ACTION_DRIVE || action == USI_ACTION_TURN;
     // Stops are obeyed whoever sends them.
     if (!may && action != USI_ACTION_STOP && action != USI_ACTION_NONE) return false;
     if (action == USI_ACTION_NONE) return true;

@@ -48,7 +48,7 @@ us_status usi_mailbox_put(usi_mailbox *box, int32_t topic, const char *source, c
 
 void usi_mailbox_on_sample(void *context, const us_sample *sample) {
     const usi_subscription *to = context;
-    if (!us_gate_admit(to->gate, to->robot, sample)) return;
+    if (to->gate && !us_gate_admit(to->gate, to->robot, sample)) return;
     char source[USI_SOURCE_MAX], *at = source;
     if (to->source[0]) at += snprintf(source, sizeof source, "%.20s:", to->source);
     for (int i = 0; i < 16; i++)

@@ -34,9 +34,7 @@ static double draw(const usi_sampling *w, us_noise_kind kind, int32_t index, dou
     return sum / sqrt(variance);
 }
 
-// The truth has none.
-double usi_noise_add(const usi_sampling *w, us_noise_kind kind, int32_t index, double x) {
-    if (w->is_truth) return x;
+double usi_noise_of(const usi_sampling *w, us_noise_kind kind, int32_t index, double x) {
     const us_noise *n = &w->r->model->network->noise[kind];
     if (n->deviation > 0) x += n->deviation * draw(w, kind, index, n->memory);
     if (n->step > 0) x = n->step * nearbyint(x / n->step);

@@ -22,6 +22,7 @@
 
 #include "base/memory.h"
 #include "bus/bus.h"
+#include "bus/local_socket.h"
 
 enum { RING_SIZE = 8 << 20, WAKE_EARLY = 200000 };  // bytes, ns
 
@@ -183,7 +184,11 @@ bool usi_outbox_put(usi_outbox *box, us_writer *writer, const void *bytes, size_
 }
 
 bool usi_outbox_open_datagrams(usi_outbox *box) {
-    if (box->datagrams < 0) box->datagrams = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (box->datagrams >= 0) return true;
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    // It has a port on every address from its first datagram on, and nobody reads there.
+    if (fd >= 0 && usi_socket_hear_nothing(fd)) box->datagrams = fd;
+    if (fd >= 0 && box->datagrams < 0) close(fd);
     return box->datagrams >= 0;
 }
 

@@ -225,7 +225,8 @@ typedef struct usi_reply {
     uint8_t state;       // of a wait: us_rover_state
     int32_t n_property;  // of a request for properties
     int8_t property[USI_REPLY_PROPERTIES];
-    bool goes_on;  // a command of the interface whose end comes later
+    bool goes_on;        // a command of the interface whose end comes later
+    bool is_for_others;  // a sample of the interface that is not meant for this robot: as if it had not come
     char message[USI_REFUSAL_MAX];
 } usi_reply;
 
@@ -252,9 +253,9 @@ void usi_interface_publish(us_proxy *p, usi_robot *r, const us_sim *sim, const u
                            bool is_first, usi_sink sink);
 // interface_command.c: a sample of an inlet has come: whether it was taken, else why not. `may` says whether
 // its sender may command.
-// `*out_goes_on`: it is a motion with an end.
+// Writes goes_on and is_for_others of the reply.
 bool usi_interface_command(const usi_robot *r, const usi_mail *mail, bool may, usi_firmware_request *request,
-                           bool *out_goes_on);
+                           usi_reply *out_reply);
 // And answered, where the interface says so. `copy` has USI_COPIES of the command's sample.
 void usi_interface_send_answer(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s,
                                int32_t inlet, int32_t answer, const usi_wire_value *copy, const char *why);

@@ -74,9 +74,14 @@ bool usi_lidar_list_go_on(usi_lidar_list *t);
 // What a sensor says, or what would be true.
 const double *usi_sampling_numbers(const usi_sampling *w);
 
-// noise.c: a value with what the robot's instruments add to it; `index` distinguishes the components of a
-// kind. And an orientation, of the inertial unit `index`.
-double usi_noise_add(const usi_sampling *w, us_noise_kind kind, int32_t index, double x);
+// A value with what the robot's instruments add to it (noise.c); `index` distinguishes the components of a
+// kind. The truth has none. And an orientation, of the inertial unit `index`.
+double usi_noise_of(const usi_sampling *w, us_noise_kind kind, int32_t index, double x);
+static inline double usi_noise_add(const usi_sampling *w, us_noise_kind kind, int32_t index, double x) {
+    const us_noise *n = &w->r->model->network->noise[kind];
+    if (w->is_truth || !(n->deviation > 0 || n->step > 0)) return x;
+    return usi_noise_of(w, kind, index, x);
+}
 us_quat usi_noise_turn(const usi_sampling *w, int32_t index, us_quat q);
 
 // rover_service.c: replies that are no status.

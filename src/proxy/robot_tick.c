@@ -107,7 +107,9 @@ void usi_notice_jump(us_proxy *p, int64_t tick) {
 
 static void take(usi_robot *r, us_sim *sim, usi_robot_state *s, const usi_mail *mail) {
     usi_reply reply;
-    usi_link_answer(r, sim, s, mail, usi_robot_command(r, sim, s, mail, &reply));
+    const usi_motor_reason reason = usi_robot_command(r, sim, s, mail, &reply);
+    if (reply.is_for_others) return;
+    usi_link_answer(r, sim, s, mail, reason);
     usi_robot_reply(r->proxy, r, sim, s, &reply);
     if (!reply.is_accepted)
         usi_robot_log(r->proxy, r, sim, s, USI_LOG_WARNING, usi_view_firmware(r, s)->refusal);

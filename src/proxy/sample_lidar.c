@@ -29,6 +29,41 @@ static void put_point(uint8_t *to, const float from[4], uint16_t ring, float tim
     memcpy(to + TIME_AT, &time, sizeof time);
 }
 
+static void move_point(const usi_lidar_shift *x, double share, const float from[4], float out[4]) {
+    const us_vec3 p = us_vec3_make((double)from[0], (double)from[1], (double)from[2]);
+    us_vec3 at[2];
+    for (int k = 0; k < 2; k++)
+        at[k] = us_vec3_add(us_mat3_mul_vec(&x->R[k], p), x->p[k]);
+    const us_vec3 q = us_vec3_add(us_vec3_scale(1 - share, at[0]), us_vec3_scale(share, at[1]));
+    out[0] = (float)q.x;
+    out[1] = (float)q.y;
+    out[2] = (float)q.z;
+    out[3] = from[3];
+}
+
+// Columns of returns of rings to rows of rings, of one return after the other.
+static void put_points(const us_sim *sim, int32_t lidar, const float (*from)[4], uint32_t row_step,
+                       uint8_t *to) {
+    const usi_lidar *l = &sim->model->lidar[lidar];
+    const bool is_grid = l->def->pattern == US_LIDAR_GRID;
+    usi_lidar_shift shift = {.last = 0};
+    for (int64_t i = 0; i < usi_lidar_n_point(l); i++) {
+        const int32_t ring = (int32_t)(i % l->n_ring), back = (int32_t)(i / l->n_ring % l->n_return);
+        const int64_t column = i / l->n_ring / l->n_return;
+        uint8_t *row = to + ((size_t)back * (size_t)l->n_ring + (size_t)ring) * row_step;
+        const double time = usi_lidar_time_in_turn(l, column, ring);
+        const float *point = from[i];
+        float moved[4];
+        const bool is_next = is_grid || i % ((int64_t)l->n_ring * l->n_return) == 0;
+        if (l->def->is_deskewed && is_next) shift = usi_sim_lidar_shift(sim, lidar, column, ring);
+        if (l->def->is_deskewed && isfinite(point[0])) {
+            move_point(&shift, shift.last > 0 ? l->ring_time[ring] / shift.last : 0, point, moved);
+            point = moved;
+        }
+        put_point(row + (size_t)column * POINT_STEP, point, (uint16_t)ring, (float)time);
+    }
+}
+
 void usi_sample_points(usi_sampling *w) {
     const us_model *m = w->p->model;
     const usi_sensor *k = &m->sensor[w->sensor];
@@ -51,14 +86,7 @@ void usi_sample_points(usi_sampling *w) {
     c.width = (uint32_t)l->n_column;
     c.point_step = POINT_STEP;
     c.row_step = POINT_STEP * c.width;
-    for (int64_t i = 0; i < usi_lidar_n_point(l); i++) {
-        // As they lie there: columns of returns of rings.
-        const int32_t ring = (int32_t)(i % l->n_ring), back = (int32_t)(i / l->n_ring % l->n_return);
-        const int64_t column = i / l->n_ring / l->n_return;
-        uint8_t *row = c.data._buffer + ((size_t)back * (size_t)l->n_ring + (size_t)ring) * c.row_step;
-        put_point(row + (size_t)column * POINT_STEP, from[i], (uint16_t)ring,
-                  (float)usi_lidar_time_in_turn(l, column, ring));
-    }
+    put_points(w->sim, k->lidar, from, c.row_step, c.data._buffer);
     usi_sampling_send(w, &c);
 }
 

@@ -89,6 +89,20 @@ usi_lidar_aim usi_lidar_aim_at(const usi_lidar *l, int64_t group, double time, d
     return aim;
 }
 
+bool usi_lidar_is_between(const usi_lidar *l, const usi_lidar_aim *aim, double from, double to) {
+    const double azimuth =
+        l->def->pattern == US_LIDAR_SPIN ? atan2(aim->sine, aim->cosine) : atan2(aim->d.y, aim->d.x);
+    const double turn = 4 * HALF_PI, width = to - from, at = azimuth - from;
+    return at - turn * floor(at / turn) <= width - turn * floor(width / turn);
+}
+
+bool usi_lidar_is_blind(const usi_lidar *l, const usi_lidar_aim *aim) {
+    bool is_blind = false;
+    for (int32_t i = 0; i < l->def->n_blind; i++)
+        is_blind = is_blind || usi_lidar_is_between(l, aim, l->def->blind[i][0], l->def->blind[i][1]);
+    return is_blind;
+}
+
 // ---------------------------------------------------------------- echoes
 
 void usi_lidar_mix(const usi_lidar *l, usi_lidar_echo *echo) {

@@ -10,6 +10,11 @@ enum { USI_LIDAR_IS_DEAD, USI_LIDAR_HAS_SECTOR, USI_LIDAR_SECTOR_FROM, USI_LIDAR
 // Where a group looks that is fired at a time, in a turn that began `into` s earlier.
 usi_lidar_aim usi_lidar_aim_at(const usi_lidar *l, int64_t group, double time, double into);
 
+// Whether the head looks between two azimuths, counter-clockwise from the first, and whether where the lidar
+// is blind by its make.
+bool usi_lidar_is_between(const usi_lidar *l, const usi_lidar_aim *aim, double from, double to);
+bool usi_lidar_is_blind(const usi_lidar *l, const usi_lidar_aim *aim);
+
 // The direction of a beam of a group in the sensor's frame at the beam's time.
 static inline us_vec3 usi_lidar_direction(const usi_lidar *l, const usi_lidar_beam *b,
                                           const usi_lidar_aim *aim) {

@@ -622,3 +622,21 @@ us_status us_sim_move(us_sim *s, us_body body, us_pose X_WB) {
     const double q[7] = {X.q.w, X.q.x, X.q.y, X.q.z, X.p.x, X.p.y, X.p.z}, v[6] = {0};
     return us_sim_set_joint(s, (us_joint){root->joint}, q, v);
 }
+
+us_status us_sim_set_twist(us_sim *s, us_body body, us_twist V_WB) {
+    if (!s || body.i < 0 || body.i >= s->model->n_body) return US_ERR_ARG;
+    const us_model *m = s->model;
+    const int32_t node = m->body[body.i].node;
+    if (!isfinite(us_vec3_norm(V_WB.w)) || !isfinite(us_vec3_norm(V_WB.v))) return US_ERR_VALUE;
+    if (node < 0) return US_ERR_TREE;
+    // A floating root is six nodes, of which the last carries the links.
+    const usi_node *root = &m->node[m->tree[m->node[node].tree].first];
+    if (root->kind != USI_NODE_FREE || m->node[node].joint != root->joint) return US_ERR_TREE;
+    const us_pose X_WR = us_pose_mul(usi_node_rest(root), usi_node_motion(root, s->now.q + root->q));
+    const us_vec3 p_BR = us_vec3_sub(X_WR.p, us_sim_get_pose(s, body).p);
+    const us_quat R_RW = us_quat_conj(X_WR.q);
+    const us_vec3 w = us_quat_rotate(R_RW, V_WB.w),
+                  u = us_quat_rotate(R_RW, us_vec3_add(V_WB.v, us_vec3_cross(V_WB.w, p_BR)));
+    const double v[6] = {w.x, w.y, w.z, u.x, u.y, u.z};
+    return us_sim_set_joint(s, (us_joint){root->joint}, NULL, v);
+}

@@ -9,6 +9,7 @@
 //
 // Ground that is paged in lies below a patch like any other: contact/residency.c sees to it that it is there
 // under all columns that may flow.
+#include <stddef.h>
 #include <string.h>
 
 #include "base/pages.h"
@@ -246,6 +247,15 @@ static bool are_numbers_sound(const us_ground_model *model, const char *from, in
            (n == 0 || !model || !model->check || model->check(numbers, is_column, model->user));
 }
 
+static bool are_changes_sound(const usi_deformable *patch, const char *from) {
+    for (size_t k = 0; k < USI_DEFORMABLE_COLUMNS; k++) {
+        int32_t change;
+        memcpy(&change, from + offsetof(usi_deformable_tile, change) + k * sizeof change, sizeof change);
+        if (!usi_deformable_may_be(patch, change)) return false;
+    }
+    return true;
+}
+
 // Whether what follows is a patch's, and how long it is.
 static bool check_patch(const usi_deformable *patch, const us_ground_model *model, const char *from,
                         size_t left, size_t *out_length) {
@@ -253,7 +263,7 @@ static bool check_patch(const usi_deformable *patch, const us_ground_model *mode
     if (left < sizeof h) return false;
     memcpy(&h, from, sizeof h);
     if (h.n > patch->cap || h.n_wait > patch->cap || h.n_tile > patch->max_tile ||
-        left < length_of(patch, &h))
+        left < length_of(patch, &h) || h.n_lost < 0 || h.n_lost > (int64_t)h.n_tile * USI_DEFORMABLE_COLUMNS)
         return false;
     from += sizeof h;
     if (model && !are_numbers_sound(model, from, patch->n_own, false)) return false;
@@ -267,6 +277,7 @@ static bool check_patch(const usi_deformable *patch, const us_ground_model *mode
         uint32_t place;
         memcpy(&place, from, 4);
         if (place >= n_tile(patch)) return false;
+        if (!are_changes_sound(patch, from + 4)) return false;
         from += 4 + sizeof *patch->tile;
         const size_t column = (size_t)patch->n_extra * sizeof *patch->extra;
         for (int32_t k = 0; column > 0 && k < USI_DEFORMABLE_COLUMNS; k++, from += column) {

@@ -78,8 +78,7 @@ static void throw_soil(usi_deformable *patch, const usi_soil_contact *k, us_pose
         volume -= units;
         usi_deformable_add(
             patch, nearest_column(hub.x + along * ahead.x + side * left.x, patch->spacing, patch->n_x),
-            nearest_column(hub.y + along * ahead.y + side * left.y, patch->spacing, patch->n_y),
-            (int32_t)units);
+            nearest_column(hub.y + along * ahead.y + side * left.y, patch->spacing, patch->n_y), units);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sim/sim__sensors.h"
+#include "understudy/sensing.h"
 
 static const char *const NAMES[USI_INPUT_COUNT] = {
 #define INPUT_NAME(kind, name) [kind] = (name),
@@ -117,6 +118,8 @@ us_status usi_sim_apply_input(us_sim *s, const usi_input *in) {
     case USI_INPUT_SENSOR_FAULT:
     case USI_INPUT_SENSOR_ERROR:
         return usi_sim_apply_sensor_input(s, in);
+    case USI_INPUT_LIDAR_HOLD:
+        return us_sim_hold_lidar(s, (us_lidar){in->index}, in->other != 0);
     default:
         return US_ERR_ARG;
     }

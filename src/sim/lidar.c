@@ -17,10 +17,12 @@
 
 #include "base/pool.h"
 #include "base/random.h"
+#include "base/sound.h"
 #include "geom/geom.h"
 #include "model/robots.h"
 #include "sense/lidar_return.h"
 #include "sim/sim__lidar.h"
+#include "understudy/sensing.h"
 
 // ---------------------------------------------------------------- memory
 
@@ -103,17 +105,42 @@ size_t usi_lidars_save(const us_sim *s, char *to) {
     return s->model->lidar_size;
 }
 
+// Turns are counted from the start of time: their groups and ticks must be numbers that can be counted.
+static bool is_turn(const usi_lidar *l, int64_t turn) {
+    return turn >= -1 && (double)turn * l->turn <= USI_MAX_TIME;
+}
+
+// Poses and points lie there byte by byte.
+static bool is_frame_sound(const usi_lidar *l, const usi_lidar_state *t, const char *from, int k) {
+    if (t->n_pose[k] < 0 || t->n_pose[k] > l->max_pose || t->first_tick[k] < 0 ||
+        t->first_tick[k] > USI_MAX_TICK)
+        return false;
+    for (int64_t i = 0; i < t->n_pose[k]; i++) {
+        us_pose X;
+        memcpy(&X, from + l->pose[k] + (size_t)i * sizeof X, sizeof X);
+        const double numbers[] = {X.q.w, X.q.x, X.q.y, X.q.z, X.p.x, X.p.y, X.p.z};
+        if (!usi_are_numbers(numbers, 7)) return false;
+    }
+    return true;
+}
+
+static bool is_lidar_sound(const usi_lidar *l, const char *from) {
+    usi_lidar_state t;
+    memcpy(&t, from + l->state, sizeof t);
+    if ((t.which != 0 && t.which != 1) || !is_turn(l, t.collected) || !is_turn(l, t.whole) ||
+        !is_turn(l, t.shown) || t.n_dropped < 0 || (t.is_held & ~1))
+        return false;
+    // A frame that is being collected or whole has the pose at its start.
+    if ((t.collected >= 0 && t.n_pose[t.which] == 0) || (t.whole >= 0 && t.n_pose[1 - t.which] == 0))
+        return false;
+    return is_frame_sound(l, &t, from, 0) && is_frame_sound(l, &t, from, 1);
+}
+
 bool usi_lidars_are_sound(const us_sim *s, const char *from, size_t length) {
     const us_model *m = s->model;
     if (length != (s->lidars ? m->lidar_size : 0)) return false;
     for (int32_t i = 0; i < m->n_lidar; i++) {
-        usi_lidar_state t;
-        memcpy(&t, from + m->lidar[i].state, sizeof t);
-        if (t.which != 0 && t.which != 1) return false;
-        if (t.collected < -1 || t.whole < -1 || t.shown < -1) return false;
-        for (int k = 0; k < 2; k++) {
-            if (t.n_pose[k] < 0 || t.n_pose[k] > m->lidar[i].max_pose || t.first_tick[k] < 0) return false;
-        }
+        if (!is_lidar_sound(&m->lidar[i], from)) return false;
     }
     return true;
 }
@@ -139,34 +166,19 @@ void usi_lidar_carry(const us_sim *from, int32_t old, us_sim *to, int32_t lidar)
     memcpy(to->lidars->state + b->state, from->lidars->state + a->state, size);
 }
 
-static us_pose sensor_pose(const us_sim *s, const usi_sensor *k) {
-    const usi_body *b = &s->model->body[k->body];
-    us_pose X = b->X_NB;
-    if (b->node >= 0)
-        X = us_pose_mul(usi_link_pose(&s->dyn->link[b->node], s->dyn->origin[s->model->node[b->node].tree]),
-                        X);
-    X = us_pose_mul(X, k->X_BS);
-    X.q = us_quat_normalize(X.q);
-    return X;
-}
-
-// A sector between two azimuths, counter-clockwise from the first.
-static bool is_between(double azimuth, double from, double to) {
-    const double turn = 6.283185307179586, width = to - from, at = azimuth - from;
-    return at - turn * floor(at / turn) <= width - turn * floor(width / turn);
-}
-
 // Whether the head looks where the lidar is blind, by its make or by a fault.
-static bool is_blind(const usi_lidar *l, const usi_sensor_state *k, const usi_lidar_aim *aim) {
+static bool is_dark(const usi_lidar *l, const usi_sensor_state *k, const usi_lidar_aim *aim) {
     const bool has_fault = k->offset[USI_LIDAR_HAS_SECTOR] != 0;
-    if (!has_fault && l->def->n_blind == 0) return false;
-    const double azimuth =
-        l->def->pattern == US_LIDAR_SPIN ? atan2(aim->sine, aim->cosine) : atan2(aim->d.y, aim->d.x);
-    bool is_dark =
-        has_fault && is_between(azimuth, k->offset[USI_LIDAR_SECTOR_FROM], k->offset[USI_LIDAR_SECTOR_TO]);
-    for (int32_t i = 0; i < l->def->n_blind; i++)
-        is_dark = is_dark || is_between(azimuth, l->def->blind[i][0], l->def->blind[i][1]);
-    return is_dark;
+    return usi_lidar_is_blind(l, aim) ||
+           (has_fault &&
+            usi_lidar_is_between(l, aim, k->offset[USI_LIDAR_SECTOR_FROM], k->offset[USI_LIDAR_SECTOR_TO]));
+}
+
+us_status us_sim_hold_lidar(us_sim *s, us_lidar lidar, bool is_held) {
+    if (!s || lidar.i < 0 || lidar.i >= s->model->n_lidar) return US_ERR_ARG;
+    usi_lidar_state_of(s, lidar.i)->is_held = is_held;
+    usi_report_input(s, &(usi_input){.kind = USI_INPUT_LIDAR_HOLD, .index = lidar.i, .other = is_held});
+    return US_OK;
 }
 
 // ---------------------------------------------------------------- groups
@@ -197,11 +209,23 @@ static usi_lidar_echo *kept_echo(const firing *f) {
 
 static us_vec3 unit(us_vec3 a) { return us_vec3_scale(1 / us_vec3_norm(a), a); }
 
+static void add_line(const firing *f, usi_lidar_lines *x, us_vec3 o, us_vec3 d, double u,
+                     usi_lidar_echo *to) {
+    x->o[x->n] = o;
+    x->d[x->n] = d;
+    x->u[x->n] = u;
+    x->to[x->n++] = to;
+    if (x->n < USI_LIDAR_LINES) return;
+    usi_lidar_cast(f->s, f->l, x);
+    x->n = 0;
+}
+
 // A beam, from o along d: a line, or several that stand for its cone.
-static void cast_beam(const firing *f, us_vec3 o, us_vec3 d, double u, usi_lidar_echo *out) {
+static void add_beam(const firing *f, usi_lidar_lines *x, us_vec3 o, us_vec3 d, double u,
+                     usi_lidar_echo *out) {
     const usi_lidar *l = f->l;
     if (l->n_ray == 1) {
-        out[0] = usi_lidar_cast(f->s, l, o, d, u);
+        add_line(f, x, o, d, u, out);
         return;
     }
     // Across: any two directions do that turn with the beam. Lines lie symmetrically around it.
@@ -210,24 +234,28 @@ static void cast_beam(const firing *f, us_vec3 o, us_vec3 d, double u, usi_lidar
     for (int32_t i = 0; i < l->n_ray; i++) {
         const usi_lidar_ray *r = &l->ray[i];
         const us_vec3 off = us_vec3_add(us_vec3_scale(tan(r->left), left), us_vec3_scale(tan(r->up), up));
-        out[i] = usi_lidar_cast(f->s, l, o, unit(us_vec3_add(d, off)), u);
+        add_line(f, x, o, unit(us_vec3_add(d, off)), u, &out[i]);
     }
-    usi_lidar_mix(l, out);
 }
 
-// Those beams of a group that fire within the step. `echo` has those that fired before.
+// Those beams of a group that fire within the step, from the lowest up. `echo` has those that fired before.
 static void cast_group(const firing *f, const firing_group *g, const usi_lidar_aim *aim,
                        usi_lidar_echo *echo) {
     const usi_lidar *l = f->l;
     const double step = f->end - f->start, first = (g->time - f->start) / step;
     const us_pose X = usi_course_at(&f->X_WS, first);
     const us_mat3 R = us_quat_matrix(X.q);
-    const bool is_dark = is_blind(l, f->k, aim);
-    for (int32_t i = 0; i < l->def->n_beam; i++) {
+    const bool sees_nothing = is_dark(l, f->k, aim);
+    bool fires[US_LIDAR_MAX_BEAM];
+    usi_lidar_lines lines;
+    lines.n = 0;
+    for (int32_t k = 0; k < l->def->n_beam; k++) {
+        const int32_t i = l->by_ring[k];
         const usi_lidar_beam *b = &l->beam[i];
         const double at = g->time + b->time;
-        if (at < f->start || at >= f->end) continue;
-        if (is_dark) {
+        fires[i] = at >= f->start && at < f->end;
+        if (!fires[i]) continue;
+        if (sees_nothing) {
             for (int32_t j = 0; j < l->n_ray; j++)
                 echo[i * l->n_ray + j] = (usi_lidar_echo){.range = INFINITY};
             continue;
@@ -239,7 +267,11 @@ static void cast_group(const firing *f, const firing_group *g, const usi_lidar_a
             d = us_vec3_add(d, us_vec3_scale(more, us_vec3_cross(f->X_WS.turn, d)));
             o = us_vec3_add(o, us_vec3_scale(more, f->X_WS.along));
         }
-        cast_beam(f, o, us_mat3_mul_vec(&R, d), first + more, &echo[i * l->n_ray]);
+        add_beam(f, &lines, o, us_mat3_mul_vec(&R, d), first + more, &echo[i * l->n_ray]);
+    }
+    usi_lidar_cast(f->s, l, &lines);
+    for (int32_t i = 0; l->n_ray > 1 && !sees_nothing && i < l->def->n_beam; i++) {
+        if (fires[i]) usi_lidar_mix(l, &echo[i * l->n_ray]);
     }
 }
 
@@ -290,6 +322,10 @@ static void fire_batch(firing *f) {
 
 static void begin_turn(const firing *f, int64_t turn) {
     usi_lidar_state *t = f->t;
+    if (t->is_held) {
+        t->n_dropped++;
+        return;
+    }
     t->collected = turn;
     t->is_partial = f->k->is_stuck;
     t->first_tick[t->which] = f->tick - 1;
@@ -391,9 +427,9 @@ void usi_lidars_step(us_sim *s) {
             continue;
         }
         usi_kinematics(s->dyn, s->next.q, s->next.v, NULL);
-        const us_pose before = sensor_pose(s, sensor);
+        const us_pose before = usi_lidar_pose(s, sensor);
         usi_kinematics(s->dyn, s->now.q, s->now.v, NULL);
-        f.X_WS = usi_course_of(before, sensor_pose(s, sensor));
+        f.X_WS = usi_course_of(before, usi_lidar_pose(s, sensor));
         double wedge[2];
         find_wedge(&f, wedge);
         usi_lidar_choose_targets(s, l, &f.X_WS, wedge[0], wedge[1]);

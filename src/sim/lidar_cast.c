@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "contact/soil.h"
+#include "geom/box_tree.h"
 #include "geom/ray.h"
 #include "model/robots.h"
 #include "sim/sim__lidar.h"
@@ -23,20 +24,22 @@ usi_course usi_course_of(us_pose before, us_pose now) {
 
 static bool is_level(const us_sim *s, int32_t geom, us_pose X) {
     const us_geom *g = &s->model->geom[geom].geom;
-    return g->kind == US_GEOM_HEIGHT_FIELD && g->radius == 0 && !usi_shape_patch(s, geom) && X.q.w == 1 &&
-           X.q.x == 0 && X.q.y == 0 && X.q.z == 0;
+    return g->kind == US_GEOM_HEIGHT_FIELD && g->radius == 0 && X.q.w == 1 && X.q.x == 0 && X.q.y == 0 &&
+           X.q.z == 0;
 }
 
 void usi_lidar_find_targets(us_sim *s) {
     const us_model *m = s->model;
     usi_lidars *x = s->lidars;
     usi_kinematics(s->dyn, s->next.q, s->next.v, NULL);
-    for (int32_t i = 0; i < m->n_geom; i++)
-        x->before[i] = usi_shape_pose(s, i);
+    for (int32_t i = 0; i < m->n_geom; i++) {
+        if (!m->geom[i].is_in_tree) x->before[i] = usi_shape_pose(s, i);
+    }
     usi_kinematics(s->dyn, s->now.q, s->now.v, NULL);
     for (int32_t i = 0; i < m->n_geom; i++) {
         const usi_geom *g = &m->geom[i];
         usi_lidar_target *t = &x->all[i];
+        if (g->is_in_tree) continue;
         const us_pose now = usi_shape_pose(s, i);
         *t = (usi_lidar_target){.X_WG = usi_course_of(x->before[i], now),
                                 .geom = i,
@@ -108,6 +111,7 @@ void usi_lidar_choose_targets(us_sim *s, const usi_lidar *l, const usi_course *s
     x->n_near = 0;
     for (int32_t i = 0; i < s->model->n_geom; i++) {
         const usi_lidar_target *t = &x->all[i];
+        if (s->model->geom[i].is_in_tree) continue;
         if (isfinite(t->radius)) {
             const us_vec3 v = us_vec3_sub(t->centre, o);
             const double r = t->radius + moved + us_vec3_norm(t->shift) + 1e-6, far = l->def->max_range + r;
@@ -133,18 +137,18 @@ static bool may_meet(const usi_lidar_target *t, us_vec3 o, us_vec3 d, double u, 
 }
 
 // What the surface of a shape makes of the line that meets it.
-static usi_lidar_echo echo_of(const us_sim *s, const usi_lidar *l, const usi_lidar_target *t, us_vec3 o,
-                              us_vec3 d, us_ray_hit hit) {
+static usi_lidar_echo echo_of(const us_sim *s, const usi_lidar *l, int32_t geom, us_vec3 o, us_vec3 d,
+                              us_ray_hit hit) {
     const us_model *m = s->model;
-    const usi_geom *g = &m->geom[t->geom];
+    const usi_geom *g = &m->geom[geom];
     int32_t material = g->material;
     const int32_t robot = m->sensor[l->sensor].robot;
     if (l->def->hides_own_robot && g->owner >= 0 && g->owner == m->robot[robot].network->group)
         return (usi_lidar_echo){.range = INFINITY};
     if (g->has_region) {
         const us_vec3 p =
-            us_pose_point(us_pose_inverse(t->X_WG.X), us_vec3_add(o, us_vec3_scale(hit.range, d)));
-        material = usi_ground_material_at(m, &s->now.contact, t->geom, p.x, p.y);
+            us_pose_point(us_pose_inverse(g->X_NG), us_vec3_add(o, us_vec3_scale(hit.range, d)));
+        material = usi_ground_material_at(m, &s->now.contact, geom, p.x, p.y);
     }
     const usi_lidar_surface *look = &l->surface[material];
     const double facing = us_vec3_dot(hit.normal, d);
@@ -157,22 +161,92 @@ static usi_lidar_echo echo_of(const us_sim *s, const usi_lidar *l, const usi_lid
     return e;
 }
 
-usi_lidar_echo usi_lidar_cast(const us_sim *s, const usi_lidar *l, us_vec3 o, us_vec3 d, double u) {
-    const usi_lidars *x = s->lidars;
-    const double range = l->def->max_range;
-    const usi_lidar_target *met = NULL;
-    us_ray_hit best = {INFINITY, {0, 0, 0}};
-    for (int32_t i = 0; i < x->n_near; i++) {
-        const usi_lidar_target *t = &x->near[i];
-        const double until = best.range < range ? best.range : range;
-        if (isfinite(t->radius) && !may_meet(t, o, d, u, until)) continue;
-        const us_ray_hit hit = t->is_level
-                                   ? usi_ray_cast_field(s->model->geom[t->geom].geom.field,
-                                                        (usi_ray){us_vec3_sub(o, t->X_WG.X.p), d}, until, 0)
-                                   : usi_shape_ray(s, t->geom, usi_course_at(&t->X_WG, u), o, d, until);
-        if (!(hit.range < best.range) || (hit.range == 0 && !t->is_field)) continue;
-        best = hit;
-        met = t;
+// A shape, or ground with soil on it.
+static us_ray_hit cast_one(const us_sim *s, const usi_lidar_target *t, us_vec3 o, us_vec3 d, double u,
+                           double until) {
+    const us_ray_hit miss = {INFINITY, {0, 0, 0}};
+    if (isfinite(t->radius) && !may_meet(t, o, d, u, until)) return miss;
+    const us_ray_hit hit = usi_shape_ray(s, t->geom, usi_course_at(&t->X_WG, u), o, d, until);
+    return hit.range == 0 && !t->is_field ? miss : hit;
+}
+
+// What was met so far of each line.
+typedef struct meeting {
+    us_ray_hit best[USI_LIDAR_LINES];
+    int32_t geom[USI_LIDAR_LINES];
+} meeting;
+
+static void keep(meeting *m, int32_t i, us_ray_hit hit, int32_t geom) {
+    if (!(hit.range < m->best[i].range)) return;
+    m->best[i] = hit;
+    m->geom[i] = geom;
+}
+
+// One line among the shapes of the world's tree.
+typedef struct tree_line {
+    const us_model *m;
+    us_vec3 o, d;
+    meeting *to;
+    int32_t i;
+} tree_line;
+
+static double visit(void *context, int32_t box, double until) {
+    const tree_line *x = context;
+    const usi_geom *g = &x->m->geom[x->m->fixed_geom[box]];
+    const us_ray_hit hit = us_geom_ray(&g->geom, g->X_NG, x->o, x->d, until);
+    if (hit.range == 0) return until;
+    keep(x->to, x->i, hit, x->m->fixed_geom[box]);
+    return hit.range < until ? hit.range : until;
+}
+
+// Ground in packets; with soil on it, as far as it may have risen, and then each ray by itself.
+static void cast_level(const us_sim *s, const usi_lidar_target *t, const usi_lidar_lines *x, double range,
+                       meeting *m) {
+    const usi_geom *g = &s->model->geom[t->geom];
+    const usi_deformable *patch = usi_shape_patch(s, t->geom);
+    const us_vec3 lift = us_vec3_make(0, 0, patch ? usi_deformable_lift(patch) : 0);
+    usi_ray ray[USI_LIDAR_LINES];
+    double until[USI_LIDAR_LINES];
+    us_ray_hit hit[USI_LIDAR_LINES];
+    for (int32_t i = 0; i < x->n; i++) {
+        ray[i] = (usi_ray){us_vec3_sub(us_vec3_sub(x->o[i], t->X_WG.X.p), lift), x->d[i]};
+        until[i] = m->best[i].range < range ? m->best[i].range : range;
     }
-    return met ? echo_of(s, l, met, o, d, best) : (usi_lidar_echo){.range = INFINITY};
+    usi_ray_cast_field_many(g->geom.field, x->n, ray, until, hit);
+    for (int32_t i = 0; i < x->n; i++) {
+        if (patch)
+            hit[i] =
+                usi_deformable_ray_from(g, patch, us_vec3_add(ray[i].o, lift), x->d[i], until[i], hit[i]);
+        keep(m, i, hit[i], t->geom);
+    }
+}
+
+// Ground comes last: what stands before it ends its rays early.
+void usi_lidar_cast(const us_sim *s, const usi_lidar *l, const usi_lidar_lines *x) {
+    const usi_lidars *all = s->lidars;
+    const double range = l->def->max_range;
+    meeting m;
+    for (int32_t i = 0; i < x->n; i++) {
+        m.best[i] = (us_ray_hit){INFINITY, {0, 0, 0}};
+        m.geom[i] = -1;
+        tree_line line = {s->model, x->o[i], x->d[i], &m, i};
+        if (s->model->fixed_tree)
+            usi_box_tree_cast(s->model->fixed_tree, x->o[i], x->d[i], range, visit, &line);
+        for (int32_t k = 0; k < all->n_near; k++) {
+            const usi_lidar_target *t = &all->near[k];
+            const double until = m.best[i].range < range ? m.best[i].range : range;
+            if (!t->is_field) keep(&m, i, cast_one(s, t, x->o[i], x->d[i], x->u[i], until), t->geom);
+        }
+    }
+    for (int32_t k = 0; k < all->n_near; k++) {
+        const usi_lidar_target *t = &all->near[k];
+        if (t->is_level) cast_level(s, t, x, range, &m);
+        for (int32_t i = 0; t->is_field && !t->is_level && i < x->n; i++) {
+            const double until = m.best[i].range < range ? m.best[i].range : range;
+            keep(&m, i, cast_one(s, t, x->o[i], x->d[i], x->u[i], until), t->geom);
+        }
+    }
+    for (int32_t i = 0; i < x->n; i++)
+        *x->to[i] = m.geom[i] >= 0 ? echo_of(s, l, m.geom[i], x->o[i], x->d[i], m.best[i])
+                                   : (usi_lidar_echo){.range = INFINITY};
 }

@@ -42,12 +42,6 @@ static us_pose pose_at(const us_sim *s, const usi_lidar *l, const usi_lidar_stat
     return usi_course_at(&c, ticks - (double)i);
 }
 
-static us_lidar_point point_of(const float from[4], double time, int32_t ring) {
-    us_lidar_point p = {from[0], from[1], from[2], from[3], (float)time, ring};
-    if (!isfinite(from[0])) p.x = p.y = p.z = NAN;
-    return p;
-}
-
 us_status us_sim_get_lidar_frame(const us_sim *s, us_lidar lidar, bool is_deskewed, us_lidar_frame *out_frame,
                                  us_lidar_point *points, int32_t cap) {
     if (!s || !out_frame || lidar.i < 0 || lidar.i >= s->model->n_lidar) return US_ERR_ARG;
@@ -61,7 +55,8 @@ us_status us_sim_get_lidar_frame(const us_sim *s, us_lidar lidar, bool is_deskew
                          .n_ring = l->n_ring,
                          .n_column = l->n_column,
                          .n_return = l->n_return,
-                         .X_WS = us_pose_identity()};
+                         .X_WS = us_pose_identity(),
+                         .n_dropped = t->n_dropped};
     if (t->whole >= 0) out_frame->X_WS = pose_at(s, l, t, which, start);
     if (!points) return US_OK;
     if (cap < usi_lidar_n_point(l)) return US_ERR_LIMIT;
@@ -74,7 +69,7 @@ us_status us_sim_get_lidar_frame(const us_sim *s, us_lidar lidar, bool is_deskew
         const double time = usi_lidar_time_in_turn(l, column, ring);
         us_lidar_point *p = &points[((int64_t)back * l->n_ring + ring) * l->n_column + column];
         static const float none[4] = {INFINITY, 0, 0, 0};
-        *p = point_of(t->whole >= 0 ? from[i] : none, time, ring);
+        *p = usi_lidar_point_of(t->whole >= 0 ? from[i] : none, time, ring);
         if (!is_deskewed || !isfinite(p->x)) continue;
         const us_pose X = us_pose_mul(X_SW, pose_at(s, l, t, which, start + time));
         const us_vec3 moved = us_pose_point(X, us_vec3_make((double)p->x, (double)p->y, (double)p->z));
@@ -97,6 +92,23 @@ us_pose usi_sim_lidar_pose(const us_sim *s, int32_t lidar, int64_t column, int32
     return pose_at(s, l, t, 1 - t->which,
                    usi_lidar_group_time(l, usi_lidar_first(l, t->whole)) +
                        usi_lidar_time_in_turn(l, column, ring));
+}
+
+usi_lidar_shift usi_sim_lidar_shift(const us_sim *s, int32_t lidar, int64_t column, int32_t ring) {
+    const usi_lidar *l = &s->model->lidar[lidar];
+    const usi_lidar_state *t = usi_lidar_state_of(s, lidar);
+    const int64_t which = 1 - t->which;
+    const bool is_grid = l->def->pattern == US_LIDAR_GRID;
+    const double start = usi_lidar_group_time(l, usi_lidar_first(l, t->whole)),
+                 time = is_grid ? usi_lidar_time_in_turn(l, column, ring) : (double)column * l->period;
+    const us_pose X_SW = us_pose_inverse(pose_at(s, l, t, which, start));
+    usi_lidar_shift x = {.last = is_grid ? 0 : l->last_beam};
+    for (int k = 0; k < 2; k++) {
+        const us_pose X = us_pose_mul(X_SW, pose_at(s, l, t, which, start + time + k * x.last));
+        x.R[k] = us_quat_matrix(X.q);
+        x.p[k] = X.p;
+    }
+    return x;
 }
 
 const float (*usi_sim_lidar_group(const us_sim *s, int32_t lidar, int64_t group))[4] {

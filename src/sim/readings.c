@@ -4,11 +4,6 @@
 #include "model/robots.h"
 #include "sim/sim.h"
 
-usi_encoder_reading usi_sim_read_encoder(const us_sim *s, int32_t encoder) {
-    return usi_encoder_read(&s->model->encoder[encoder], &s->now.encoder[encoder], s->now.q, s->now.v,
-                            s->model->step, s->now.tick[0]);
-}
-
 void usi_sim_sense(us_sim *s) {
     for (int32_t i = 0; i < s->model->n_sensor; i++)
         usi_sim_sense_one(s, i);

@@ -9,7 +9,7 @@
 #include "sim/half_steps.h"
 
 // As many are made by themselves; max-contact may be larger. 1 GiB or more.
-enum { MOST_BY_ITSELF = 1 << 19 };
+enum { MAX_BY_ITSELF = 1 << 19 };
 
 static void copy_fields(const us_sim *s, const usi_field *old, int32_t n, const usi_state *from,
                         usi_state *to) {
@@ -82,12 +82,12 @@ us_status usi_make_room(us_sim *s, int32_t max_contact) {
 
 bool usi_make_room_for_contacts(us_sim *s) {
     const usi_contacts *c = s->contacts;
-    if (s->has_fixed_room || s->max_contact >= MOST_BY_ITSELF) return false;
+    if (s->has_fixed_room || s->max_contact >= MAX_BY_ITSELF) return false;
     // Pairs have room in proportion to points.
     int64_t wanted = c->is_pair_error ? c->error_count / 4 : c->error_count;
     wanted += wanted / 4;
     if (wanted < 2 * (int64_t)s->max_contact) wanted = 2 * (int64_t)s->max_contact;
-    if (wanted > MOST_BY_ITSELF) wanted = MOST_BY_ITSELF;
+    if (wanted > MAX_BY_ITSELF) wanted = MAX_BY_ITSELF;
     return usi_make_room(s, (int32_t)wanted) == US_OK;
 }
 

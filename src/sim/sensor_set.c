@@ -113,7 +113,7 @@ static us_status check_time(const us_sim *s, const usi_sensor *k, int32_t sensor
         return us_error_set(err, US_ERR_VALUE, NULL, "change it in the scene",
                             "rate: frames of \"%.60s\" have the size that the rate in the scene gives them",
                             k->name);
-    if (is_rate && !(rate >= 0 && rate <= 1e6))
+    if (is_rate && !(rate >= 0 && rate <= USI_SENSOR_MAX_RATE))
         return us_error_set(err, US_ERR_VALUE, NULL, "write a number from 0 (each step) to 1000000 Hz",
                             "rate: %.9g is out of range", rate);
     if (!(latency >= 0 && latency <= USI_SENSOR_MAX_LATENCY))
@@ -164,7 +164,7 @@ us_status us_sim_set_sensor_fault(us_sim *s, us_sensor sensor, const us_sensor_f
     if (!k || !f) return US_ERR_ARG;
     usi_sensor_state *t = &s->now.sensor[sensor.i];
     if (!(f->noise >= 0 && f->noise <= 1e6) || !(f->drop >= 0 && f->drop <= 1) ||
-        !(f->delay >= 0 && f->delay <= 1))
+        !(f->delay >= 0 && f->delay <= USI_SENSOR_MAX_DELAY))
         return US_ERR_VALUE;
     if (!has_room(s, k, t->rate, t->latency + f->delay)) return US_ERR_VALUE;
     if (k->kind->is_frame && f->noise != 1) return US_ERR_VALUE;

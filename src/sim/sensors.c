@@ -111,26 +111,33 @@ static void send(us_sim *s, const usi_sensor *k, usi_sensor_state *t, const doub
 
 // ---------------------------------------------------------------- a sample
 
-static us_sensor_view view_of(const us_sim *s, int32_t i, const usi_sensor_motion *at, double interval) {
+static void make_view(const us_sim *s, int32_t i, const usi_sensor_motion *at, double interval,
+                      us_sensor_view *out) {
     static const uint64_t noise_stream = UINT64_C(2) << 32;  // beside those of the radio links
     const us_model *m = s->model;
     const usi_sensor *k = &m->sensor[i];
-    us_sensor_view v = {.sim = s,
-                        .user = k->kind->user,
-                        .tick = s->now.tick[0],
-                        .time = (double)s->now.tick[0] * m->step,
-                        .interval = interval,
-                        .sensor = i,
-                        .body = k->body,
-                        .battery = k->battery,
-                        .battery_energy = k->battery >= 0 ? s->now.battery_energy[k->battery] : 0,
-                        .X_WS = at->X,
-                        .v_WS = at->v,
-                        .w_WS = at->w,
-                        .parameter = part_of(&s->now, k, USI_SENSOR_PARAMETER),
-                        .seed = m->seed + UINT64_C(0x9e3779b97f4a7c15) * k->seed,
-                        .stream = noise_stream + (uint64_t)i};
-    return v;
+    *out = (us_sensor_view){.sim = s,
+                            .user = k->kind->user,
+                            .tick = s->now.tick[0],
+                            .time = (double)s->now.tick[0] * m->step,
+                            .interval = interval,
+                            .sensor = i,
+                            .body = k->body,
+                            .battery = k->battery,
+                            .battery_energy = k->battery >= 0 ? s->now.battery_energy[k->battery] : 0,
+                            .X_WS = at->X,
+                            .v_WS = at->v,
+                            .w_WS = at->w,
+                            .parameter = part_of(&s->now, k, USI_SENSOR_PARAMETER),
+                            .seed = m->seed + UINT64_C(0x9e3779b97f4a7c15) * k->seed,
+                            .stream = noise_stream + (uint64_t)i};
+}
+
+// Its texts are empty: what stands behind their ends is not read, and a sample has no time for a kilobyte.
+static void clear_error(us_error *err) {
+    err->code = US_OK;
+    err->line = err->column = 0;
+    err->file[0] = err->element[0] = err->message[0] = err->remedy[0] = 0;
 }
 
 static usi_sensor_motion motion_of(const us_sim *s, const usi_sensor *k) {
@@ -169,10 +176,13 @@ static double *guard_after(double *block, int32_t n) {
 }
 
 static bool is_guarded(const double *block, int32_t n) {
+    uint64_t wrong = 0;
     for (int i = 0; i < N_GUARD; i++) {
-        if (memcmp(block + n + i, &GUARD, sizeof GUARD) != 0) return false;
+        uint64_t word;
+        memcpy(&word, block + n + i, sizeof word);
+        wrong |= word ^ GUARD;
     }
-    return true;
+    return wrong == 0;
 }
 
 static us_status check_written(us_sim *s, const usi_sensor *k, const double *memory, const double *truth,
@@ -225,8 +235,10 @@ static us_status sample(us_sim *s, int32_t i, bool is_start, bool is_set) {
     const usi_sensor_motion at = motion_of(s, k);
     const double interval =
         is_start || is_set || t->sampled < 0 ? 0 : (double)(tick - t->sampled) * s->model->step;
-    us_error why = {.code = US_OK};
-    us_sensor_view view = view_of(s, i, &at, interval);
+    us_error why;
+    clear_error(&why);
+    us_sensor_view view;
+    make_view(s, i, &at, interval, &view);
     view.why = &why;
     if (kind->uses_force) {
         view.force = force_of(s, t, at.v, interval);

@@ -93,6 +93,7 @@ enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
     X(USI_INPUT_SENSOR, "sensor")             \
     X(USI_INPUT_SENSOR_FAULT, "sensor-fault") \
     X(USI_INPUT_SENSOR_ERROR, "sensor-error") \
+    X(USI_INPUT_LIDAR_HOLD, "hold-lidar")     \
     X(USI_INPUT_STATE, "state")               \
     X(USI_INPUT_MODEL, "model")
 
@@ -106,8 +107,9 @@ typedef enum usi_input_kind {
 enum { USI_INPUT_NUMBERS = 64 };  // more than any has
 typedef struct usi_input {
     usi_input_kind kind;
-    int32_t index;  // of the drive, body, joint, battery, material, region or sensor; hold: of `held`
+    int32_t index;  // of the drive, body, joint, battery, material, region, sensor or lidar; hold: of `held`
     int32_t other;  // pair and its model: the other material; region: its material; soil: us_soil_lateral;
+                    // lidar's hold: 1, or 0: it goes on;
                     // joint: 1 with positions, 2 with velocities, 3 with both; hold: 1, or 0: it goes on;
                     // sensor: its parameter, behind those of the kind rate and latency; its error: reading
     int32_t n;
@@ -230,9 +232,13 @@ int32_t usi_foot_columns(const us_sim *s, const usi_soil_contact *k, usi_foot_co
 void usi_settle_grounds(us_sim *s);
 void usi_uncover_grounds(us_sim *s);
 
-// readings.c: what an encoder says.
-usi_encoder_reading usi_sim_read_encoder(const us_sim *s, int32_t encoder);
-// Sensors see a state that was set rather than reached by a step; all, those of a tree, and one (sensors.c).
+// What an encoder says.
+static inline usi_encoder_reading usi_sim_read_encoder(const us_sim *s, int32_t encoder) {
+    return usi_encoder_read(&s->model->encoder[encoder], &s->now.encoder[encoder], s->now.q, s->now.v,
+                            s->model->step, s->now.tick[0]);
+}
+// readings.c: sensors see a state that was set rather than reached by a step; all, those of a tree, and one
+// (sensors.c).
 void usi_sim_sense(us_sim *s);
 void usi_sim_sense_tree(us_sim *s, int32_t tree);
 void usi_sim_sense_one(us_sim *s, int32_t sensor);
@@ -258,6 +264,15 @@ uint64_t usi_lidars_hash(const us_sim *s, uint64_t seed);
 const float (*usi_sim_lidar_points(const us_sim *s, int32_t lidar))[4];
 // The sensor's pose at the time of a column and ring of it.
 us_pose usi_sim_lidar_pose(const us_sim *s, int32_t lidar, int64_t column, int32_t ring);
+// How points of a column of it get into the frame that the sensor had when the turn began: at the beginning
+// of the column, and `last` s later. Between the two by shares of the time: what is left out grows with its
+// square.
+typedef struct usi_lidar_shift {
+    us_mat3 R[2];
+    us_vec3 p[2];
+    double last;
+} usi_lidar_shift;
+usi_lidar_shift usi_sim_lidar_shift(const us_sim *s, int32_t lidar, int64_t column, int32_t ring);
 // The points of a group that has fired, as they lie there; NULL: it was not seen, or is gone.
 const float (*usi_sim_lidar_group(const us_sim *s, int32_t lidar, int64_t group))[4];
 int64_t usi_sim_lidar_turn(const us_sim *s, int32_t lidar, int64_t *out_whole);

@@ -31,7 +31,7 @@ typedef struct usi_lidar_target {
     us_vec3 corner[8];      // of its box, in its own frame
     int32_t geom;
     bool is_field;
-    bool is_level;  // ground that keeps its form, with the world's axes: rays need not be turned
+    bool is_level;  // ground with the world's axes: rays need not be turned
 } usi_lidar_target;
 
 typedef struct usi_lidars {
@@ -53,12 +53,40 @@ static inline us_pose *usi_lidar_poses_of(const us_sim *s, const usi_lidar *l, i
     return (us_pose *)(void *)(s->lidars->state + l->pose[which]);
 }
 
+// Where a sensor is, after usi_kinematics.
+static inline us_pose usi_lidar_pose(const us_sim *s, const usi_sensor *k) {
+    const usi_body *b = &s->model->body[k->body];
+    us_pose X = b->X_NB;
+    if (b->node >= 0)
+        X = us_pose_mul(usi_link_pose(&s->dyn->link[b->node], s->dyn->origin[s->model->node[b->node].tree]),
+                        X);
+    X = us_pose_mul(X, k->X_BS);
+    X.q = us_quat_normalize(X.q);
+    return X;
+}
+
+// A point for those who ask, from what lies in a frame.
+static inline us_lidar_point usi_lidar_point_of(const float from[4], double time, int32_t ring) {
+    us_lidar_point p = {from[0], from[1], from[2], from[3], (float)time, ring};
+    if (!isfinite(from[0])) p.x = p.y = p.z = NAN;
+    return p;
+}
+
+// Lines that beams go along, some at a time: neighbours in the list should be neighbours in space.
+enum { USI_LIDAR_LINES = 64 };
+typedef struct usi_lidar_lines {
+    int32_t n;
+    us_vec3 o[USI_LIDAR_LINES], d[USI_LIDAR_LINES];
+    double u[USI_LIDAR_LINES];  // the share of the step at which they are fired
+    usi_lidar_echo *to[USI_LIDAR_LINES];
+} usi_lidar_lines;
+
 // lidar_cast.c: what there is in a step, before which `before` has the poses of all shapes; which of it one
-// lidar can meet while its head turns from one azimuth to another, with its ground paged in; and what a line
-// meets at a share u of the step.
+// lidar can meet while its head turns from one azimuth to another, with its ground paged in; and what lines
+// meet.
 void usi_lidar_find_targets(us_sim *s);
 void usi_lidar_choose_targets(us_sim *s, const usi_lidar *l, const usi_course *sensor, double from,
                               double to);
-usi_lidar_echo usi_lidar_cast(const us_sim *s, const usi_lidar *l, us_vec3 o, us_vec3 d, double u);
+void usi_lidar_cast(const us_sim *s, const usi_lidar *l, const usi_lidar_lines *lines);
 
 #endif

@@ -35,5 +35,12 @@ static inline const usi_deformable *usi_shape_patch(const us_sim *s, int32_t geo
 
 // query_ray.c: a ray into one shape, with the form that soil has now. Ground that is paged in is there.
 us_ray_hit usi_shape_ray(const us_sim *s, int32_t geom, us_pose X_WG, us_vec3 o, us_vec3 d, double range);
+// deformable_ray.c: a ray, in the frame of a height field, into it and the soil on it. The same where it is
+// known where the ray meets the ground as it was written, lifted by so much: nothing is met before.
+double usi_deformable_lift(const usi_deformable *patch);
+us_ray_hit usi_deformable_ray_from(const usi_geom *g, const usi_deformable *patch, us_vec3 o, us_vec3 d,
+                                   double range, us_ray_hit first);
+us_ray_hit usi_deformable_ray(const usi_geom *g, const usi_deformable *patch, us_vec3 o, us_vec3 d,
+                              double range);
 
 #endif

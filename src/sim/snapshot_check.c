@@ -5,9 +5,8 @@
 // check their own part.
 #include "base/sound.h"
 #include "sim/sim.h"
+#include "spec/publication.h"
 #include "spec/sensor_kind.h"
-
-static const double MAX_TIME = 4e9;  // s: nanoseconds and twice as many fit into 64 bits
 
 static bool are_between(const double *x, int32_t n, double low, double high) {
     for (int32_t i = 0; i < n; i++) {
@@ -26,7 +25,7 @@ static bool has_rotations(const us_model *m, const double *q) {
 }
 
 static bool is_tick(const us_model *m, int64_t tick) {
-    return tick >= 0 && tick <= USI_MAX_TICK && (double)tick * m->step <= MAX_TIME;
+    return tick >= 0 && tick <= USI_MAX_TICK && (double)tick * m->step <= USI_MAX_TIME;
 }
 
 static bool is_motion_sound(const us_model *m, const usi_state *t) {
@@ -63,15 +62,26 @@ static bool are_encoders_sound(const us_model *m, const usi_state *t) {
 
 static bool is_tick_or_none(const us_model *m, int64_t tick) { return tick == -1 || is_tick(m, tick); }
 
+// A number that goes on counting.
+static bool is_count(int64_t n) { return n >= 0 && n <= USI_MAX_TICK; }
+
+// What can be set while it runs, or was made so.
+static bool has_sensor_times(const usi_sensor *k, const usi_sensor_state *t) {
+    const bool is_rate = t->rate == k->rate || are_between(&t->rate, 1, 0, USI_SENSOR_MAX_RATE);
+    return is_rate && are_between(&t->latency, 1, 0, USI_SENSOR_MAX_LATENCY) &&
+           are_between(&t->delay, 1, 0, USI_SENSOR_MAX_DELAY);
+}
+
 static bool is_sensor_sound(const us_model *m, const usi_sensor *k, const usi_sensor_state *t,
                             const double *part) {
-    const double faults[] = {t->delay, t->rate, t->latency};
     const double *value = part + usi_sensor_part_at(k, USI_SENSOR_PARAMETER);
     if (!usi_are_numbers(t->offset, 4) || !usi_are_numbers(t->before, 3) || t->is_stuck < 0 ||
         t->is_stuck > 1 || t->is_dead < 0 || t->is_dead > 1 || !are_between(&t->drop, 1, 0, 1) ||
-        !are_between(&t->scale, 1, -1, USI_MAX_NUMBER) || !are_between(faults, 3, 0, USI_MAX_NUMBER) ||
-        t->due < 0 || t->n_sample < 0 || t->n_lost < 0)
+        !are_between(&t->scale, 1, -1, USI_MAX_NUMBER) || !has_sensor_times(k, t) || t->due < 0 ||
+        !is_count(t->n_sample) || !is_count(t->n_lost))
         return false;
+    // Lidars have a stage of their own: no sample is taken of them here.
+    if (k->kind->is_frame && (t->wake != INT64_MAX || t->n_pending != 0)) return false;
     if (!is_tick_or_none(m, t->tick) || !is_tick_or_none(m, t->tick_before) ||
         !is_tick_or_none(m, t->sampled) || !is_tick_or_none(m, t->delivered) || !is_tick_or_none(m, t->moved))
         return false;

@@ -304,7 +304,7 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     usi_field f[MAX_FIELDS];
     used_counts used = {0, 0, 0};
     int32_t n = used_fields(s, f, &used);
-    const int32_t max_contact = s->model->n_geom > 0 ? USI_MOST_CONTACTS : 0;
+    const int32_t max_contact = s->model->n_geom > 0 ? USI_MAX_CONTACTS : 0;
     size_t at = sizeof h;
     for (int32_t i = 0; i < n; i++) {
         int32_t *count = strcmp(f[i].name, "n_touch") == 0     ? &used.n_touch

@@ -14,7 +14,7 @@ typedef struct usi_epoch {
 usi_epoch usi_epoch_of(double date);
 
 // From the frame of star catalogues to that which turns with the planet.
-us_quat usi_planet_turn(us_planet planet, double date);
+us_quat usi_planet_orientation(us_planet planet, double date);
 
 // From the planet's middle to the Sun as light shows it, m, in the frame of star catalogues.
 us_vec3 usi_sun_from(us_planet planet, double date);

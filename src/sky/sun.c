@@ -30,13 +30,14 @@ us_vec3 usi_sun_from(us_planet planet, double date) {
 us_vec3 us_sky_sun(const us_sky *sky, double time) {
     if (!sky || sky->planet == US_PLANET_NONE) return us_vec3_make(0, 0, 0);
     const double date = sky->date + time;
-    const us_vec3 sun = us_quat_rotate(usi_planet_turn(sky->planet, date), usi_sun_from(sky->planet, date)),
+    const us_vec3 sun = us_quat_rotate(usi_planet_orientation(sky->planet, date),
+                                       usi_sun_from(sky->planet, date)),
                   d = us_vec3_sub(sun, usi_fixed_point(sky->planet, sky->origin));
     return us_quat_rotate(us_quat_conj(usi_world_axes(sky)), us_vec3_scale(1 / us_vec3_norm(d), d));
 }
 
 us_quat us_sky_stars(const us_sky *sky, double time) {
     if (!sky || sky->planet == US_PLANET_NONE) return us_quat_identity();
-    const us_quat turn = usi_planet_turn(sky->planet, sky->date + time);
+    const us_quat turn = usi_planet_orientation(sky->planet, sky->date + time);
     return us_quat_normalize(us_quat_mul(us_quat_conj(turn), usi_world_axes(sky)));
 }

@@ -192,9 +192,12 @@ static void wait_uncovered(usi_deformable *patch, uint32_t at) {
     patch->n_lost++;
 }
 
-void usi_deformable_add(usi_deformable *patch, int32_t x, int32_t y, int32_t units) {
+void usi_deformable_add(usi_deformable *patch, int32_t x, int32_t y, int64_t units) {
     uint32_t at = usi_deformable_column_to_write(patch, x, y);
-    set_change(patch, at, usi_deformable_change(patch, at) + units);
+    int64_t sum = usi_deformable_change(patch, at) + units;
+    // No wheel throws up a kilometre; a state that somebody made up may have columns as high as that.
+    if (sum > USI_DEFORMABLE_MAX_CHANGE) sum = USI_DEFORMABLE_MAX_CHANGE;
+    set_change(patch, at, (int32_t)sum);
     usi_deformable_activate(patch, x, y);
 }
 
@@ -220,8 +223,12 @@ uint64_t usi_deformable_extra_digest(const usi_deformable *patch) {
     return digest;
 }
 
+bool usi_deformable_may_be(const usi_deformable *patch, int64_t change) {
+    return change >= -(int64_t)(patch->depth / USI_DEFORMABLE_UNIT) && change <= USI_DEFORMABLE_MAX_CHANGE;
+}
+
 bool usi_deformable_set(usi_deformable *patch, int32_t x, int32_t y, int64_t change, bool may_flow) {
-    if (change < -(int64_t)(patch->depth / USI_DEFORMABLE_UNIT) || change > INT_MAX) return false;
+    if (!usi_deformable_may_be(patch, change)) return false;
     uint32_t at = usi_deformable_column_to_write(patch, x, y);
     if (!is_writable(at)) return false;
     if (change == usi_deformable_change(patch, at)) return true;
@@ -593,7 +600,7 @@ static int64_t raise_around(usi_deformable *patch, usi_deformable_area p, int64_
             volume -= units;
             n_edge -= n;
             if (units == 0) continue;
-            usi_deformable_add(patch, x, y, (int32_t)units);
+            usi_deformable_add(patch, x, y, units);
             n_risen += units;
         }
     }

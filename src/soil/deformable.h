@@ -27,7 +27,10 @@ enum {
     USI_DEFORMABLE_TILE_BITS = 12,
     USI_DEFORMABLE_COLUMNS = 1 << USI_DEFORMABLE_TILE_BITS,
     USI_DEFORMABLE_OWN = 64,
-    USI_DEFORMABLE_REACH = 64  // columns: a face that cohesion holds is followed so far, up and down
+    USI_DEFORMABLE_REACH = 64,  // columns: a face that cohesion holds is followed so far, up and down
+    // Units, about a kilometre, that a column may rise: what flows and is thrown fits into its number
+    // besides.
+    USI_DEFORMABLE_MAX_CHANGE = 1 << 30,
 };
 
 typedef struct usi_deformable_law {
@@ -135,8 +138,10 @@ double usi_deformable_height(const usi_deformable *patch, int32_t x, int32_t y);
 uint32_t usi_deformable_column_to_write(usi_deformable *patch, int32_t x, int32_t y);
 // Touches tile `place` of the grid, and returns its index. 0 when there is no room.
 uint32_t usi_deformable_open_tile(usi_deformable *patch, uint32_t place);
-// Sets the change of a column, units: without activating it unless may_flow. False: below the bedrock, or
-// there is no room. And the numbers of its ground model, of which a column that may not be written has zeros.
+// Whether a column may have this change, units: not below the bedrock, and not beyond the highest.
+bool usi_deformable_may_be(const usi_deformable *patch, int64_t change);
+// Sets the change of a column, units: without activating it unless may_flow. False: it may not be, or there
+// is no room. And the numbers of its ground model, of which a column that may not be written has zeros.
 bool usi_deformable_set(usi_deformable *patch, int32_t x, int32_t y, int64_t change, bool may_flow);
 bool usi_deformable_set_extra(usi_deformable *patch, int32_t x, int32_t y, const double *numbers);
 static inline double *usi_deformable_extra(const usi_deformable *patch, uint32_t at) {
@@ -159,7 +164,7 @@ static inline void usi_deformable_uncover(usi_deformable *patch, int32_t x, int3
             (uint8_t)~USI_DEFORMABLE_COVERED;
 }
 // Adds soil to a column, or takes it: units. Activates the column and its neighbours.
-void usi_deformable_add(usi_deformable *patch, int32_t x, int32_t y, int32_t units);
+void usi_deformable_add(usi_deformable *patch, int32_t x, int32_t y, int64_t units);
 void usi_deformable_activate(usi_deformable *patch, int32_t x, int32_t y);
 // Visits columns that may flow, max_visit at most, and returns how many. Costs nothing where the queue is
 // empty. With max_visit no more than the queue's length, it reads the ground of those columns and of their

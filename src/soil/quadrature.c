@@ -79,9 +79,15 @@ void usi_rule_of_pieces(const double cut[2], bool is_smooth, usi_quadrature *out
     const gauss *points = is_smooth ? &gauss_8 : n_piece == 1 ? &gauss_16 : &gauss_12;
     const int n = is_smooth ? 8 : n_piece == 1 ? 16 : 12;
     out->n = n * n_piece;
-    for (int k = 0; k < out->n; k++) {
-        double from = end[k / n], length = end[k / n + 1] - from, u = from + length * points->at[k % n];
-        out->at[k] = is_smooth ? u : u * u * u;
-        out->weight[k] = out->stress_weight[k] = (is_smooth ? 1 : 3 * u * u) * length * points->weight[k % n];
+    for (int piece = 0; piece < n_piece; piece++) {
+        const double from = end[piece], length = end[piece + 1] - from;
+        for (int i = 0; i < n; i += 4) {
+            const usi_v4 u = from + length * *(const usi_v4 *)(points->at + i),
+                         weight = (is_smooth ? usi_v4_all(1) : 3 * u * u) * length *
+                                  *(const usi_v4 *)(points->weight + i);
+            const int k = piece * n + i;
+            *(usi_v4 *)(out->at + k) = is_smooth ? u : u * u * u;
+            *(usi_v4 *)(out->weight + k) = *(usi_v4 *)(out->stress_weight + k) = weight;
+        }
     }
 }

@@ -245,20 +245,28 @@ static void integrate(arc *a) {
 }
 
 // The same where the shear changes its sign within the arc, or rises within a short way from the entry:
-// pieces between the changes of sign, with points that crowd where the arc begins.
+// pieces between the changes of sign, with points that crowd where the arc begins. Two parts without a change
+// have one rule, and the stress is computed once.
 static void integrate_in_pieces(arc *a, const double change[2]) {
+    usi_quadrature rule;
+    _Alignas(32) double angle[USI_MAX_POINTS], sine[USI_MAX_POINTS], cosine[USI_MAX_POINTS],
+        sigma[USI_MAX_POINTS];
+    bool is_whole = false;
     for (int part = 0; part < 2; part++) {
         double from = part == 0 ? a->entry : a->exit, length = a->peak - from, cut[2];
-        for (int i = 0; i < 2; i++)
+        bool has_cut = false;
+        for (int i = 0; i < 2; i++) {
             cut[i] = length != 0 ? (change[i] - from) / length : NAN;
-        usi_quadrature rule;
-        usi_rule_of_pieces(cut, a->stress.n == 1 && !is_steep(a), &rule);
-        _Alignas(32) double angle[USI_MAX_POINTS], sine[USI_MAX_POINTS], cosine[USI_MAX_POINTS],
-            sigma[USI_MAX_POINTS];
-        for (int i = 0; i < rule.n; i++)
-            angle[i] = a->entry + (a->peak - a->entry) * rule.at[i];
-        usi_sincos(rule.n, angle, sine, cosine);
-        stress_at(a, &rule, cosine, sigma);
+            has_cut |= cut[i] > 0 && cut[i] < 1;
+        }
+        if (!is_whole || has_cut) {
+            usi_rule_of_pieces(cut, a->stress.n == 1 && !is_steep(a), &rule);
+            for (int i = 0; i < rule.n; i++)
+                angle[i] = a->entry + (a->peak - a->entry) * rule.at[i];
+            usi_sincos(rule.n, angle, sine, cosine);
+            stress_at(a, &rule, cosine, sigma);
+        }
+        is_whole = !has_cut;
         if (part == 1) {
             for (int i = 0; i < rule.n; i++)
                 angle[i] = from + length * rule.at[i];

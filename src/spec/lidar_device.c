@@ -319,6 +319,9 @@ static us_status check_air(const us_lidar_def *d, us_error *err) {
         return us_error_set(
             err, US_ERR_VALUE, NULL, "write reach=\"70 m\", for example",
             "extinction, sun: a lidar without a reach sees all surfaces, whatever is between");
+    if (d->is_deskewed && d->n_beam == 1 && d->pattern == US_LIDAR_SPIN)
+        return us_error_set(err, US_ERR_VALUE, NULL, "leave it out, or give it more beams",
+                            "deskew: a lidar of one beam sends scans, which are ranges by angle");
     if (d->n_blind < 0 || d->n_blind > US_LIDAR_MAX_BLIND)
         return us_error_set(err, US_ERR_LIMIT, NULL, "join some of them", "blind: %d sectors are too many",
                             (int)d->n_blind);

@@ -136,8 +136,8 @@ typedef struct usi_mesh_request {
 } usi_mesh_request;
 
 // On the socket for files: a name, and as the reply a descriptor, or none.
-typedef struct usi_mesh_wish {
+typedef struct usi_mesh_file_request {
     char path[4096];
-} usi_mesh_wish;
+} usi_mesh_file_request;
 
 #endif

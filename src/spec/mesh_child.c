@@ -204,12 +204,12 @@ static bool send_with(int socket, const void *message, size_t length, const int 
     return sendmsg(socket, &m, MSG_NOSIGNAL) == (ssize_t)length;
 }
 
-// Answers one wish for a file. False: the child has ended, or says what it should not.
+// Answers one request for a file. False: the child has ended, or says what it should not.
 static bool serve_wish(int socket, const char *mesh) {
-    usi_mesh_wish wish;
-    if (recv(socket, &wish, sizeof wish, MSG_DONTWAIT) != (ssize_t)sizeof wish) return false;
-    wish.path[sizeof wish.path - 1] = 0;
-    int fd = strcmp(wish.path, mesh) == 0 ? open_regular(mesh) : usi_mesh_open_beside(mesh, wish.path);
+    usi_mesh_file_request request;
+    if (recv(socket, &request, sizeof request, MSG_DONTWAIT) != (ssize_t)sizeof request) return false;
+    request.path[sizeof request.path - 1] = 0;
+    int fd = strcmp(request.path, mesh) == 0 ? open_regular(mesh) : usi_mesh_open_beside(mesh, request.path);
     bool is_sent = send_with(socket, "", 1, &fd, fd >= 0);
     if (fd >= 0) close(fd);
     return is_sent;

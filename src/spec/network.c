@@ -120,7 +120,8 @@ static bool is_interface_whole(const us_network_def *d) {
     for (int32_t i = 0; i < d->n_binding && ok; i++) {
         const us_binding *b = &d->bindings[i];
         ok = b->endpoint >= 0 && b->endpoint < d->n_endpoint && b->command >= -1 &&
-             b->command < d->n_command && (b->use == US_BINDING_SET) == (b->command < 0) &&
+             b->command < d->n_command &&
+             (b->use == US_BINDING_WHEN || (b->use == US_BINDING_SET) == (b->command < 0)) &&
              (b->member || b->use == US_BINDING_GET) && (b->value || b->use != US_BINDING_GET) &&
              isfinite(b->scale) && b->scale != 0 && isfinite(b->offset);
     }

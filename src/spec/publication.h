@@ -65,12 +65,14 @@ typedef enum usi_command_topic {
 enum { USI_COMMAND_ASK = USI_COMMAND_ASK_MOTORS, USI_SERVICE_COUNT = USI_COMMAND_COUNT - USI_COMMAND_ASK };
 
 enum {
-    USI_LINE_LIMIT = 32,          // inputs and outputs of the ASCII link
-    USI_SENSOR_MAX_LATENCY = 10,  // s
-    USI_SENSOR_LIMIT = 32,        // sensors of a robot beside those that it has anyway
-    USI_TOPIC_LIMIT = 128,        // topics that are written for a robot
-    USI_TOPIC_NAME = 300,         // bytes of a topic's full name
-    USI_ENDPOINT_LIMIT = 64,      // topics of an interface
+    USI_LINE_LIMIT = 32,            // inputs and outputs of the ASCII link
+    USI_SENSOR_MAX_LATENCY = 10,    // s
+    USI_SENSOR_MAX_DELAY = 1,       // s, that a fault adds
+    USI_SENSOR_MAX_RATE = 1000000,  // Hz, that can be set while it runs
+    USI_SENSOR_LIMIT = 32,          // sensors of a robot beside those that it has anyway
+    USI_TOPIC_LIMIT = 128,          // topics that are written for a robot
+    USI_TOPIC_NAME = 300,           // bytes of a topic's full name
+    USI_ENDPOINT_LIMIT = 64,        // topics of an interface
     USI_INTERFACE_COMMAND_LIMIT = 64,
     USI_BINDING_LIMIT = 1024,
 };

@@ -22,7 +22,7 @@ static us_status open_text(void *context, const char *path, const us_place *from
     char element[128], *text = NULL;
     const us_place own = usi_xml_place(c->r, c->node, element, sizeof element);
     (void)err;  // the reader has the same
-    us_status status = usi_reader_permit(c->r, c->node, "an interface file", path);
+    us_status status = usi_reader_permit(c->r, c->node, "interface file", path);
     if (!status) status = usi_file_read(c->r, path, from ? from : &own, &text, out_length);
     if (!status && *out_length > USI_INTERFACE_BYTES)
         status = usi_fail(c->r, US_ERR_LIMIT, c->node, "split it", "\"%.200s\" has more than %d bytes", path,
@@ -172,10 +172,12 @@ static us_status read_endpoint(usi_reader *r, const xmlNode *node, us_endpoint_u
     return status ? status : read_bindings(r, node, "set", with, d, to);
 }
 
-// <subscribe>: its commands, then its answers.
+// <subscribe>: whom its samples are for, its commands, then its answers.
 static us_status read_subscription(usi_reader *r, const xmlNode *node, us_network_def *d, rows *to) {
     const int32_t own = d->n_endpoint;
     us_status status = read_endpoint(r, node, US_ENDPOINT_SUBSCRIBE, -1, d, to);
+    const us_binding whom = {.use = US_BINDING_WHEN, .endpoint = own, .command = -1};
+    if (!status) status = read_bindings(r, node, "when", whom, d, to);
     for (const xmlNode *n = usi_xml_child(node, "command"); n && !status; n = usi_xml_next(n, "command")) {
         if (d->n_command == USI_INTERFACE_COMMAND_LIMIT)
             return usi_fail(r, US_ERR_LIMIT, n, "write fewer", "an interface has at most %d commands",

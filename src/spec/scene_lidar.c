@@ -13,7 +13,7 @@ static const char *const own[] = {
     "sweep",       "window",      "resolution", "bend",       "prism-spin",  "min-range",    "max-range",
     "range-noise", "angle-noise", "quantum",    "reach",      "power-noise", "reflectivity", "divergence",
     "rays",        "pulse",       "returns",    "extinction", "backscatter", "sun",          "sun-direction",
-    "blind",       "hide-robot",  "packets"};
+    "blind",       "hide-robot",  "deskew",     "packets"};
 
 // beams="FILE.csv", beside the scene.
 static us_status read_table(usi_reader *r, const xmlNode *node, const char *file, us_lidar_beam *beams,
@@ -148,6 +148,7 @@ static us_status read_air(usi_reader *r, const xmlNode *node, us_lidar_def *d) {
         status = usi_fail(r, US_ERR_VALUE, node, "write two azimuths for each sector: blind=\"170 190 deg\"",
                           "blind: %d angles are no pairs", n);
     if (!status) status = usi_xml_bool(r, node, "hide-robot", false, &d->hides_own_robot);
+    if (!status) status = usi_xml_bool(r, node, "deskew", false, &d->is_deskewed);
     if (status) return status;
     const double length = sqrt(sun[0] * sun[0] + sun[1] * sun[1] + sun[2] * sun[2]),
                  scale = length > 0 ? 1 / length : 0;

@@ -560,10 +560,10 @@ void usi_switch_release_routes(us_switch *sw) {
     int32_t n = sw->routes ? atomic_load(&sw->n_route) : 0;
     for (int32_t i = 0; i < n; i++) {
         for (int k = 0; k < 2; k++) {
-            for (int m = 0; m < USI_MAX_LATCHED_KEYED; m++) {
-                usi_release(&sw->allocator, sw->routes[i].sides[k].latched[m].bytes,
-                            sw->routes[i].sides[k].latched[m].cap, 16);
-            }
+            usi_side *side = &sw->routes[i].sides[k];
+            for (int m = 0; m < USI_MAX_LATCHED_KEYED; m++)
+                usi_release(&sw->allocator, side->latched[m].bytes, side->latched[m].cap, 16);
+            usi_release(&sw->allocator, side->foreign, (size_t)side->cap_foreign * sizeof *side->foreign, 16);
         }
     }
     usi_release(&sw->allocator, sw->routes, USI_MAX_ROUTE * sizeof *sw->routes, _Alignof(usi_route));
@@ -605,12 +605,32 @@ bool usi_switch_is_robots_node(const us_switch *sw, const char *node) {
     return node[0] == '/' && !strncmp(node + 1, sw->robot, n) && (node[1 + n] == '/' || node[1 + n] == 0);
 }
 
-// A writer of another robot on a shared topic: its samples are not passed on.
+// Makes room for another foreign writer; false without memory.
+static bool grow_foreign(us_switch *sw, usi_side *side) {
+    const int32_t cap = side->cap_foreign ? 2 * side->cap_foreign : 32;
+    uint8_t(*more)[16] = usi_alloc(&sw->allocator, (size_t)cap * sizeof *more, 16);
+    if (!more) return false;
+    uint8_t(*old)[16] = side->foreign;
+    if (old) memcpy(more, old, (size_t)side->n_foreign * sizeof *more);
+    pthread_rwlock_wrlock(&sw->gate);
+    side->foreign = more;
+    pthread_rwlock_unlock(&sw->gate);
+    usi_release(&sw->allocator, old, (size_t)side->cap_foreign * sizeof *old, 16);
+    side->cap_foreign = cap;
+    return true;
+}
+
+// A writer of another robot on a shared topic: its samples are not passed on. Discovery alone changes the
+// list.
 static void note_foreign(us_switch *sw, usi_side *side, const uint8_t id[16]) {
     if (is_foreign(side, id)) return;
+    if (side->n_foreign == side->cap_foreign && side->cap_foreign < USI_MAX_FOREIGN &&
+        !grow_foreign(sw, side))
+        return;
     pthread_rwlock_wrlock(&sw->gate);
-    memcpy(side->foreign[side->n_foreign % USI_MAX_FOREIGN], id, 16);
-    if (side->n_foreign < USI_MAX_FOREIGN) side->n_foreign++;
+    memcpy(side->foreign[side->next_foreign], id, sizeof side->foreign[0]);
+    if (side->n_foreign < side->cap_foreign) side->n_foreign++;
+    side->next_foreign = side->next_foreign + 1 < USI_MAX_FOREIGN ? side->next_foreign + 1 : 0;
     pthread_rwlock_unlock(&sw->gate);
 }
 

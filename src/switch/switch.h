@@ -23,7 +23,7 @@ enum {
     USI_MAX_NODE = 16,
     USI_MAX_LATCHED = 16,
     USI_MAX_LATCHED_KEYED = 64,  // of types with keys, where each sample may be of another instance
-    USI_MAX_FOREIGN = 32,
+    USI_MAX_FOREIGN = 4096,
     USI_MAX_SHARED = 16,
     USI_NAME = 256,
     USI_MAX_REQUEST = 16
@@ -51,8 +51,10 @@ typedef struct usi_side {
     us_reader *reader;               // of outputs
     _Atomic(us_writer *) writer;     // of commands
     _Atomic(us_writer *) copies[2];  // of outputs on the operators' side, in the modes mirror and shadow
-    int32_t n_foreign;               // writers of other robots' nodes on a shared topic; guarded by the gate
-    uint8_t foreign[USI_MAX_FOREIGN][16];
+    // Writers of other robots' nodes on a shared topic; guarded by the gate. At USI_MAX_FOREIGN the oldest
+    // are forgotten.
+    int32_t n_foreign, cap_foreign, next_foreign;
+    uint8_t (*foreign)[16];
     int64_t stamp;                    // ns: source time of the last output; the forwarder's
     int64_t suspect_since;            // ns of usi_switch_now: when its stamps jumped back; 0: they did not
     int32_t n_latched, next_latched;  // a ring; written by the forwarder under the gate for reading

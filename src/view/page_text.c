@@ -108,6 +108,7 @@ bool usi_text_status(usi_bytes *out, const us_view *view, const usi_page_status 
     usi_json_number(&j, "step_us", s->pace.step_us);
     usi_json_integer(&j, "missed", s->pace.n_missed);
     usi_json_number(&j, "worst_late_ms", 1000 * s->pace.worst_late);
+    usi_json_integer(&j, "dropped", s->pace.n_dropped);
     usi_json_integer(&j, "clients", view->n_session);
     if (s->is_recording) {
         usi_json_begin(&j, "recording", '{');

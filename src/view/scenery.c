@@ -159,11 +159,11 @@ static void send(usi_scenery *s, usi_scenery_content content, const usi_scenery_
 static void show_parts(usi_scenery *s, usi_scenery_content content, int64_t time, const us_sim *sim,
                        bool is_new) {
     int32_t *next = &s->next[content];
-    usi_scenery_picture picture = {.parts = &s->parts,
-                                   .is_still = content == USI_SCENERY_STILL,
-                                   .is_new = is_new,
-                                   .X_WB = s->X_WB,
-                                   .is_wanted = s->is_moved};
+    usi_scenery_view view = {.parts = &s->parts,
+                             .is_still = content == USI_SCENERY_STILL,
+                             .is_new = is_new,
+                             .X_WB = s->X_WB,
+                             .is_wanted = s->is_moved};
     if (is_new) *next = 0;
     // Poses are those of the moment when a round of messages began.
     if (content == USI_SCENERY_MOVING && *next == 0) take_poses(s, sim, is_new);
@@ -171,11 +171,11 @@ static void show_parts(usi_scenery *s, usi_scenery_content content, int64_t time
         usi_arena arena;
         usi_arena_init(&arena, &s->allocator);
         usi_scenery_message m = {.arena = &arena, .time = time, .revision = s->revision, .sink = &s->sink};
-        picture.first = *next;
-        picture.end = *next = usi_scenery_message_end(&s->parts, *next);
-        send(s, content, &m, usi_scenery_draw_parts(&m, &picture));
+        view.first = *next;
+        view.end = *next = usi_scenery_message_end(&s->parts, *next);
+        send(s, content, &m, usi_scenery_draw_parts(&m, &view));
         usi_arena_fini(&arena);
-        picture.is_new = false;
+        view.is_new = false;
     }
     if (*next >= s->parts.n) *next = 0;
 }

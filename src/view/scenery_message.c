@@ -94,31 +94,31 @@ static us_msg_marker draw_marker(usi_scenery_message *m, const usi_scenery_part 
     return out;
 }
 
-static bool is_in(const usi_scenery_picture *picture, int32_t i) {
-    const int32_t body = picture->parts->part[i].body;
-    return picture->is_still ? body < 0 : body >= 0 && picture->is_wanted[body];
+static bool is_in(const usi_scenery_view *view, int32_t i) {
+    const int32_t body = view->parts->part[i].body;
+    return view->is_still ? body < 0 : body >= 0 && view->is_wanted[body];
 }
 
-static us_pose pose_of(const usi_scenery_picture *picture, const usi_scenery_part *p) {
-    return p->body < 0 ? us_pose_identity() : picture->X_WB[p->body];
+static us_pose pose_of(const usi_scenery_view *view, const usi_scenery_part *p) {
+    return p->body < 0 ? us_pose_identity() : view->X_WB[p->body];
 }
 
-static const void *draw_markers(usi_scenery_message *m, const usi_scenery_picture *picture) {
+static const void *draw_markers(usi_scenery_message *m, const usi_scenery_view *view) {
     us_msg_marker_array *out = usi_scenery_take(m, 1, sizeof *out);
-    int32_t n = picture->is_new;
-    for (int32_t i = picture->first; i < picture->end; i++)
-        n += is_in(picture, i);
+    int32_t n = view->is_new;
+    for (int32_t i = view->first; i < view->end; i++)
+        n += is_in(view, i);
     if (!out || n == 0) return NULL;
     USI_SCENERY_TAKE(m, out->markers, n);
     if (!out->markers._buffer) return NULL;
     us_msg_marker *at = out->markers._buffer;
-    if (picture->is_new) {
+    if (view->is_new) {
         *at = marker_of(m, "", 0);
         at++->action = MARKER_DELETE_ALL;
     }
-    for (int32_t i = picture->first; i < picture->end; i++) {
-        const usi_scenery_part *p = &picture->parts->part[i];
-        if (is_in(picture, i)) *at++ = draw_marker(m, p, i, pose_of(picture, p));
+    for (int32_t i = view->first; i < view->end; i++) {
+        const usi_scenery_part *p = &view->parts->part[i];
+        if (is_in(view, i)) *at++ = draw_marker(m, p, i, pose_of(view, p));
     }
     return out;
 }
@@ -168,9 +168,9 @@ static void draw_part(usi_scenery_message *m, const usi_scenery_part *p, us_pose
 }
 
 // An entity of parts first to end. Each list has room for all of them, and is as long as it needs.
-static void draw_entity(usi_scenery_message *m, const usi_scenery_picture *picture, int32_t first,
-                        int32_t end, us_msg_scene_entity *out) {
-    const usi_scenery_part *part = picture->parts->part;
+static void draw_entity(usi_scenery_message *m, const usi_scenery_view *view, int32_t first, int32_t end,
+                        us_msg_scene_entity *out) {
+    const usi_scenery_part *part = view->parts->part;
     int32_t n[USI_PART_MODEL + 1] = {0};
     for (int32_t i = first; i < end; i++)
         n[part[i].kind]++;
@@ -184,7 +184,7 @@ static void draw_entity(usi_scenery_message *m, const usi_scenery_picture *pictu
     out->cubes._length = out->spheres._length = out->cylinders._length = 0;
     out->triangles._length = out->models._length = 0;
     for (int32_t i = first; i < end; i++)
-        draw_part(m, &part[i], us_pose_mul(pose_of(picture, &part[i]), part[i].X_BG), out);
+        draw_part(m, &part[i], us_pose_mul(pose_of(view, &part[i]), part[i].X_BG), out);
 }
 
 static int32_t end_of_entity(const usi_scenery_parts *parts, int32_t first) {
@@ -207,18 +207,18 @@ static us_msg_scene_update *begin_update(usi_scenery_message *m, int32_t n_entit
     return out;
 }
 
-static const void *draw_update(usi_scenery_message *m, const usi_scenery_picture *picture) {
-    const usi_scenery_parts *parts = picture->parts;
+static const void *draw_update(usi_scenery_message *m, const usi_scenery_view *view) {
+    const usi_scenery_parts *parts = view->parts;
     int32_t n = 0;
-    for (int32_t i = picture->first; i < picture->end; i = end_of_entity(parts, i))
-        n += is_in(picture, i);
-    if (n == 0 && !picture->is_new) return NULL;
-    us_msg_scene_update *out = begin_update(m, n, picture->is_new);
+    for (int32_t i = view->first; i < view->end; i = end_of_entity(parts, i))
+        n += is_in(view, i);
+    if (n == 0 && !view->is_new) return NULL;
+    us_msg_scene_update *out = begin_update(m, n, view->is_new);
     if (!out) return NULL;
     us_msg_scene_entity *at = out->entities._buffer;
-    for (int32_t i = picture->first, end; i < picture->end && !m->is_full; i = end) {
+    for (int32_t i = view->first, end; i < view->end && !m->is_full; i = end) {
         end = end_of_entity(parts, i);
-        if (is_in(picture, i)) draw_entity(m, picture, i, end, at++);
+        if (is_in(view, i)) draw_entity(m, view, i, end, at++);
     }
     return m->is_full ? NULL : out;
 }
@@ -235,8 +235,8 @@ int32_t usi_scenery_message_end(const usi_scenery_parts *parts, int32_t first) {
     return i;
 }
 
-const void *usi_scenery_draw_parts(usi_scenery_message *m, const usi_scenery_picture *picture) {
-    return m->sink->is_foxglove ? draw_update(m, picture) : draw_markers(m, picture);
+const void *usi_scenery_draw_parts(usi_scenery_message *m, const usi_scenery_view *view) {
+    return m->sink->is_foxglove ? draw_update(m, view) : draw_markers(m, view);
 }
 
 // ---------------------------------------------------------------- contacts

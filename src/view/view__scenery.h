@@ -109,15 +109,15 @@ us_msg_pose usi_scenery_pose(us_pose X);
 us_msg_scene_entity usi_scenery_entity(const usi_scenery_message *m, const char *id);
 
 // Parts of the world, or of the bodies that are wanted, in the sink's dialect.
-typedef struct usi_scenery_picture {
+typedef struct usi_scenery_view {
     const usi_scenery_parts *parts;
     int32_t first, end;     // of the parts that this message may have
     bool is_still;          // those of the world
     bool is_new;            // all that was sent before goes
     const us_pose *X_WB;    // of each body
     const bool *is_wanted;  // of each body
-} usi_scenery_picture;
-const void *usi_scenery_draw_parts(usi_scenery_message *m, const usi_scenery_picture *picture);
+} usi_scenery_view;
+const void *usi_scenery_draw_parts(usi_scenery_message *m, const usi_scenery_view *view);
 // Where a message that begins with part `first` ends: before it has much more than USI_SCENERY_BYTES, and not
 // within a link.
 enum { USI_SCENERY_BYTES = 1 << 20 };

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "wire/idl_local.h"
+#include "wire/wire__idl.h"
 
 // ---- names ----
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text_value.h"
-#include "wire/idl_local.h"
+#include "wire/wire__idl.h"
 
 static usi_idl_value whole(int64_t x) {
     return (usi_idl_value){.number = (double)x, .whole = x, .is_whole = true};

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "wire/idl_local.h"
+#include "wire/wire__idl.h"
 
 static const struct {
     const char *name;

@@ -174,7 +174,7 @@ us_message_type *usi_type_add(usi_interface_reading *r, const char *file, int32_
     }
     t->fields = copy;
     t->n_field = n;
-    if (least > USI_INTERFACE_LEAST) {
+    if (least > USI_INTERFACE_MAX_BYTES) {
         usi_reading_fail(r, US_ERR_LIMIT, file, line, "make its arrays shorter, or sequences",
                          "a sample of \"%.100s\" would have at least %llu bytes", name,
                          (unsigned long long)least);

@@ -13,11 +13,11 @@ enum {
     USI_INTERFACE_BYTES = 4 << 20,  // of one file
     USI_INTERFACE_TYPES = 4096,
     USI_INTERFACE_SYMBOLS = 32768,
-    USI_INTERFACE_FIELDS = 1024,     // of one type
-    USI_INTERFACE_LEAST = 64 << 20,  // bytes that a sample takes at least
-    USI_INTERFACE_INCLUDES = 32,     // files within files
-    USI_INTERFACE_NAME = 200,        // bytes of a full name
-    USI_INTERFACE_TEXT = 1024,       // of a constant
+    USI_INTERFACE_FIELDS = 1024,         // of one type
+    USI_INTERFACE_MAX_BYTES = 64 << 20,  // what the smallest sample of a type may take
+    USI_INTERFACE_INCLUDES = 32,         // files within files
+    USI_INTERFACE_NAME = 200,            // bytes of a full name
+    USI_INTERFACE_TEXT = 1024,           // of a constant
 };
 
 typedef enum usi_symbol_kind {

@@ -15,7 +15,7 @@
 
 // Numbers of a type description beside those of the kinds.
 enum { ID_MESSAGE = 1, ID_BOUNDED_STRING = 21, ID_ARRAY = 48, ID_BOUNDED_SEQUENCE = 96, ID_SEQUENCE = 144 };
-enum { MOST = 64 };  // types inside one
+enum { MAX_INSIDE = 64 };  // types inside one
 
 // Bytes that grow in the arena of the types; an old block stays until they all go.
 typedef struct description {
@@ -23,7 +23,7 @@ typedef struct description {
     char *at;
     size_t length, cap;
     bool is_full;
-    const us_message_type *inside[MOST];  // sorted by name
+    const us_message_type *inside[MAX_INSIDE];  // sorted by name
     int32_t n;
 } description;
 
@@ -69,7 +69,7 @@ static bool gather(description *d, const us_message_type *type) {
         for (int32_t k = 0; k < d->n; k++)
             is_known = is_known || strcmp(d->inside[k]->name, f->type->name) == 0;
         if (is_known) continue;
-        if (d->n == MOST) return false;
+        if (d->n == MAX_INSIDE) return false;
         d->inside[d->n++] = f->type;
         if (!gather(d, f->type)) return false;
     }
@@ -200,11 +200,11 @@ static const char *make_service_hash(const us_interface *of, usi_arena *arena, c
     const us_message_type *parts[3] = {request, response,
                                        us_message_find("service_msgs/msg/ServiceEventInfo")};
     for (int i = 0; i < 3; i++) {
-        if (d.n >= MOST - 1) return "";
+        if (d.n >= MAX_INSIDE - 1) return "";
         d.inside[d.n++] = parts[i];
         if (!gather(&d, parts[i])) return "";
     }
-    qsort(d.inside, (size_t)d.n, sizeof d.inside / MOST, by_name);
+    qsort(d.inside, (size_t)d.n, sizeof d.inside / MAX_INSIDE, by_name);
     put_service(&d, request, response);
     return finish_hash(&d);
 }
@@ -268,7 +268,7 @@ us_status usi_interface_describe(us_interface *to) {
         us_message_type *type = to->type[i];
         description d = {.arena = &to->arena};
         if (!gather(&d, type)) continue;
-        qsort(d.inside, (size_t)d.n, sizeof d.inside / MOST, by_name);
+        qsort(d.inside, (size_t)d.n, sizeof d.inside / MAX_INSIDE, by_name);
         bool is_ros = is_ros_name(type);
         for (int32_t k = 0; k < d.n; k++)
             is_ros = is_ros && is_ros_name(d.inside[k]);

@@ -391,6 +391,13 @@ static us_status read_move(usi_command *c, const words *w, us_error *err) {
     return w->n == 5 || w->n == 8 ? read_numbers(c, w, what, range, err) : fail_usage(c->verb, err);
 }
 
+static us_status read_velocity(usi_command *c, const words *w, us_error *err) {
+    static const char *const what[] = {"vx", "vy", "vz", "wx", "wy", "wz"};
+    static const double range[][2] = {{-1e4, 1e4}, {-1e4, 1e4}, {-1e4, 1e4},
+                                      {-1e4, 1e4}, {-1e4, 1e4}, {-1e4, 1e4}};
+    return w->n == 5 || w->n == 8 ? read_numbers(c, w, what, range, err) : fail_usage(c->verb, err);
+}
+
 static us_status read_height(usi_command *c, const words *w, us_error *err) {
     static const char *const what[] = {"height"};
     static const double range[][2] = {{-1e6, 1e6}};
@@ -617,6 +624,8 @@ static us_status read_rest(usi_command *c, const words *w, us_error *err) {
     case USI_VERB_RAISE:
     case USI_VERB_LOWER:
         return read_height(c, w, err);
+    case USI_VERB_VELOCITY:
+        return read_velocity(c, w, err);
     case USI_VERB_JOINT:
     case USI_VERB_DRIVE:
         return read_joint(c, w, err);

@@ -27,6 +27,7 @@ enum { USI_COMMAND_MAX = 4096, USI_NAME_MAX = 64 };
     X(USI_VERB_MOVE, "move", "move NAME X Y Z [R P Y]")                                            \
     X(USI_VERB_RAISE, "raise", "raise NAME H")                                                     \
     X(USI_VERB_LOWER, "lower", "lower NAME H")                                                     \
+    X(USI_VERB_VELOCITY, "velocity", "velocity NAME VX VY VZ [WX WY WZ]")                          \
     X(USI_VERB_REMOVE, "remove", "remove NAME")                                                    \
     X(USI_VERB_JOINT, "joint", "joint NAME Q [V]")                                                 \
     X(USI_VERB_DRIVE, "drive", "drive NAME POSITION [VELOCITY]")                                   \

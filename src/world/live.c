@@ -130,6 +130,20 @@ static us_status move_floating(usi_live *live, const usi_command *c, const usi_t
                         "\"%.100s\" cannot be moved: %s", c->name, us_status_text(status));
 }
 
+// What stands on the world has no velocity; of an object that floats, its root has one.
+static us_status set_velocity(usi_live *live, const usi_command *c, us_error *err) {
+    usi_target target = {-1, -1, -1, false};
+    us_status status = usi_target_find(live->revision->spec, c->name, &target, err);
+    if (status) return status;
+    const double *a = c->number;
+    const us_twist V = {.w = us_vec3_make(a[3], a[4], a[5]), .v = us_vec3_make(a[0], a[1], a[2])};
+    status = target.is_floating ? us_sim_set_twist(live->sim, (us_body){target.link}, V) : US_ERR_TREE;
+    if (!status) return US_OK;
+    return us_error_set(err, status, NULL, "name an object or robot that floats, by its own name",
+                        "\"%.100s\" cannot be set in motion: %s", c->name,
+                        target.is_floating ? us_status_text(status) : "it stands on the world");
+}
+
 static us_status find_material(const us_model *model, const char *name, us_material *out, us_error *err) {
     *out = us_model_find_material(model, name);
     if (out->i >= 0) return US_OK;
@@ -516,6 +530,7 @@ us_status usi_live_apply(usi_live *live, const usi_command *c, const char *text,
     if (c->verb == USI_VERB_SENSOR) return set_sensor(live, c, reply, cap, err);
     if (c->verb == USI_VERB_REGION) return set_region(live, c, reply, cap, err);
     if (c->verb == USI_VERB_PAIR) return set_pair(live, c, reply, cap, err);
+    if (c->verb == USI_VERB_VELOCITY) return set_velocity(live, c, err);
     if (c->verb == USI_VERB_JOINT) return set_joint(live, c, err);
     if (c->verb == USI_VERB_DRIVE) return set_drive(live, c, err);
     if (c->verb == USI_VERB_FAULT && c->part == USI_COMPONENT_JOINT)

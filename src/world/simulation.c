@@ -25,9 +25,9 @@ enum { N_SLOT = 64, MAX_STEPS = 1000000, NAME = 64, MAX_REQUEST = 16384 };
 // Results, and those of single services.
 enum { NOT_SUPPORTED, DONE, NOT_FOUND, WRONG_STATE, FAILED };
 enum { ALREADY_SO = 101, NAME_TAKEN = 101, NAME_INVALID, FORMAT_UNKNOWN, NO_RESOURCE, NAMESPACE_INVALID };
-enum { POSE_INVALID = 109 };
+enum { SPAWN_POSE_INVALID = 109, POSE_INVALID = 101 };
 enum { STOPPED, PLAYING, PAUSED };
-enum { OBJECT = 1, ROBOT = 2 };
+enum { OBJECT, ROBOT };
 
 typedef enum control_kind {
     FEATURES,
@@ -72,6 +72,7 @@ struct usi_simulation {
     control_desk desks[N_KIND];
     us_action_server *steps;
     us_action_types types;
+    bool is_begun;  // somebody has paused it at the start, where it would be stopped
     _Atomic int32_t n_used;
     pthread_mutex_t lock;  // of the slots, until they are POSTED
     uint64_t n_order;
@@ -240,9 +241,17 @@ static void step(usi_simulation *s, slot *x, uint64_t n) {
     }
 }
 
+// At the start a world that is paused is stopped, unless it was told to be paused.
+static int state_now(usi_simulation *s) {
+    const bool is_start = us_sim_get_tick(s->w->live.sim) == 0;
+    if (!is_start) s->is_begun = false;
+    if (!s->w->request.is_paused) return PLAYING;
+    return is_start && !s->is_begun ? STOPPED : PAUSED;
+}
+
 static void set_state(usi_simulation *s, slot *x, int wanted) {
-    const bool is_paused = s->w->request.is_paused;
-    const int now = !is_paused ? PLAYING : us_sim_get_tick(s->w->live.sim) == 0 ? STOPPED : PAUSED;
+    const int now = state_now(s);
+    if (wanted <= PAUSED) s->is_begun = wanted == PAUSED;
     if (wanted > PAUSED) {
         send_result(s, x, NOT_SUPPORTED, "states are 0 stopped, 1 playing and 2 paused");
     } else if (wanted == now) {
@@ -371,20 +380,63 @@ static bool is_world_frame(const char *frame) {
     return frame[0] == 0 || strcmp(frame, "world") == 0 || strcmp(frame, "map") == 0;
 }
 
+static bool is_within(const us_msg_vector3 *a, double limit) {
+    return fabs(a->x) <= limit && fabs(a->y) <= limit && fabs(a->z) <= limit;
+}
+
+// What of a wanted state cannot be, as the code of a result and why; DONE: all of it can. The limits are
+// those of the world commands.
+static int check_state(const usi_simulation *s, const us_msg_set_entity_state_request *m,
+                       const usi_target *target, const char **out_why) {
+    const us_msg_twist *V = &m->state.twist;
+    const us_msg_point *p = &m->state.pose.position;
+    const us_msg_vector3 at = {p->x, p->y, p->z};
+    double unused[3];
+    *out_why = "there is no such entity";
+    if (find_entity(s->w->live.revision->spec, m->entity) < 0) return NOT_FOUND;
+    *out_why = "accelerations cannot be set";
+    if (m->set_acceleration) return NOT_SUPPORTED;
+    *out_why = "none of set_pose and set_twist is true";
+    if (!m->set_pose && !m->set_twist) return FAILED;
+    *out_why = "its frame is not world";
+    if (!is_world_frame(m->state.header.frame_id)) return FAILED;
+    *out_why = "the pose is beyond 1000 km or no number, or its quaternion has not length 1";
+    if (m->set_pose && (!read_pose(&m->state.pose, unused, unused) || !is_within(&at, 1e6)))
+        return POSE_INVALID;
+    *out_why = "the twist is beyond 10000 m/s or rad/s, or no number";
+    if (m->set_twist && (!is_within(&V->linear, 1e4) || !is_within(&V->angular, 1e4))) return FAILED;
+    *out_why = "it stands on the world, and has no velocity";
+    const bool is_still = is_within(&V->linear, 0) && is_within(&V->angular, 0);
+    if (m->set_twist && !target->is_floating && !is_still) return FAILED;
+    return DONE;
+}
+
+// A pose and a twist are two world commands, carried out at the same tick.
 static void set_entity(usi_simulation *s, slot *x, const us_msg_set_entity_state_request *m) {
-    double p[3], rpy[3];
-    char text[USI_COMMAND_MAX + 1];
-    if (find_entity(s->w->live.revision->spec, m->entity) < 0) {
-        send_result(s, x, NOT_FOUND, "there is no such entity");
-    } else if (m->set_twist || m->set_acceleration || !m->set_pose) {
-        send_result(s, x, NOT_SUPPORTED, "poses can be set, velocities and accelerations cannot");
-    } else if (!is_world_frame(m->state.header.frame_id) || !read_pose(&m->state.pose, p, rpy)) {
-        send_result(s, x, FAILED,
-                    "the pose is not finite, its quaternion has not length 1, or its frame is not world");
+    const us_msg_twist *V = &m->state.twist;
+    char pose[USI_COMMAND_MAX + 1] = "", twist[USI_COMMAND_MAX + 1] = "";
+    const char *why = NULL;
+    us_error err = {0};
+    usi_target target = {-1, -1, -1, false};
+    (void)usi_target_find(s->w->live.revision->spec, m->entity, &target, &err);
+    const int code = check_state(s, m, &target, &why);
+    if (m->set_pose && code == DONE) {
+        double p[3], rpy[3];
+        (void)read_pose(&m->state.pose, p, rpy);
+        snprintf(pose, sizeof pose, "move \"%.3000s\" %.17g %.17g %.17g %.17g %.17g %.17g", m->entity, p[0],
+                 p[1], p[2], rpy[0], rpy[1], rpy[2]);
+    }
+    if (m->set_twist && target.is_floating)
+        snprintf(twist, sizeof twist, "velocity \"%.3000s\" %.17g %.17g %.17g %.17g %.17g %.17g", m->entity,
+                 V->linear.x, V->linear.y, V->linear.z, V->angular.x, V->angular.y, V->angular.z);
+    if (code != DONE || (!pose[0] && !twist[0])) {
+        send_result(s, x, code, code == DONE ? "" : why);
+    } else if (!twist[0]) {
+        post(s, x, pose);
+    } else if (pose[0] && us_world_post(s->w, "simulation_interfaces", pose, NULL, NULL, 0)) {
+        send_result(s, x, FAILED, "too many world commands wait");
     } else {
-        snprintf(text, sizeof text, "move %.3000s %.17g %.17g %.17g %.17g %.17g %.17g", m->entity, p[0], p[1],
-                 p[2], rpy[0], rpy[1], rpy[2]);
-        post(s, x, text);
+        post(s, x, twist);
     }
 }
 
@@ -450,7 +502,7 @@ static void spawn(usi_simulation *s, slot *x, const us_msg_spawn_entity_request 
         send_result(s, x, NAMESPACE_INVALID, "objects have no namespace");
     } else if (!is_world_frame(m->initial_pose.header.frame_id) ||
                !read_pose(&m->initial_pose.pose, p, rpy)) {
-        send_result(s, x, POSE_INVALID,
+        send_result(s, x, SPAWN_POSE_INVALID,
                     "the pose is not finite, its quaternion has not length 1, or its frame is not world");
     } else {
         char text[USI_COMMAND_MAX + 1];
@@ -483,10 +535,9 @@ static void answer_features(usi_simulation *s, slot *x) {
 }
 
 static void answer_state(usi_simulation *s, slot *x) {
-    const bool is_paused = s->w->request.is_paused;
-    const int now = !is_paused ? PLAYING : us_sim_get_tick(s->w->live.sim) == 0 ? STOPPED : PAUSED;
     send(s, x,
-         &(us_msg_get_simulation_state_response){.state = {(uint8_t)now}, .result = result_of(DONE, "")});
+         &(us_msg_get_simulation_state_response){.state = {(uint8_t)state_now(s)},
+                                                 .result = result_of(DONE, "")});
 }
 
 static void answer_entity(usi_simulation *s, slot *x, const char *name) {
@@ -513,6 +564,7 @@ static void answer(usi_simulation *s, slot *x, const void *m) {
     case RESET: {
         const int scope = ((const us_msg_reset_simulation_request *)m)->scope;
         if (scope == 0 || scope == 255 || scope == 7) {
+            s->is_begun = false;
             post(s, x, "reset");
         } else {
             send_result(s, x, NOT_SUPPORTED, "a reset is of all: scope 0 or 255");
@@ -538,7 +590,7 @@ static void answer(usi_simulation *s, slot *x, const void *m) {
     case DELETE: {
         char text[USI_COMMAND_MAX + 1];
         const bool has = find_entity(s->w->live.revision->spec, named->entity) >= 0;
-        snprintf(text, sizeof text, "remove %.3000s", named->entity);
+        snprintf(text, sizeof text, "remove \"%.3000s\"", named->entity);
         if (has) {
             post(s, x, text);
         } else {

@@ -343,7 +343,8 @@ static void log_answer(us_world *w, const usi_queued_command *m, us_status statu
     usi_verb verb = w->command->verb;
     bool is_small = verb == USI_VERB_PAIR || verb == USI_VERB_SOIL || verb == USI_VERB_REGION ||
                     verb == USI_VERB_JOINT || verb == USI_VERB_DRIVE || verb == USI_VERB_STEP ||
-                    verb == USI_VERB_MOVE || verb == USI_VERB_RAISE || verb == USI_VERB_LOWER;
+                    verb == USI_VERB_MOVE || verb == USI_VERB_RAISE || verb == USI_VERB_LOWER ||
+                    verb == USI_VERB_VELOCITY;
     if (!status && is_small) return;
     snprintf(line, sizeof line, "%s: %s%s%s", who[0] ? who : "command", text, reply[0] ? ": " : "", reply);
     us_world_log(w, status ? 1 : 0, line);

@@ -120,6 +120,13 @@ static const bad_row bad_rows[] = {
     {DO("stop", "<when member='two' is='1'/>"), US_ERR_VALUE, "it is more than one value"},
     {DO("stop", "<when member='x' is='gone'/>"), US_ERR_VALUE, "it is a number, and the value a text"},
     {DO("fly", ""), US_ERR_VALUE, "invalid value \"fly\""},
+    // Whom samples are for.
+    {"<subscribe topic='c' type='m::S'><when member='who' is='1'/><command do='stop'/></subscribe>",
+     US_ERR_NAME, "has no member \"who\""},
+    {"<subscribe topic='c' type='m::S'><when member='two' is='1'/><command do='stop'/></subscribe>",
+     US_ERR_VALUE, "it is more than one value"},
+    {"<subscribe topic='c' type='m::S'><when member='x' is='gone'/><command do='stop'/></subscribe>",
+     US_ERR_VALUE, "it is a number, and the value a text"},
 };
 enum { N_ROW = sizeof bad_rows / sizeof *bad_rows };
 

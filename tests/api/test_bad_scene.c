@@ -424,6 +424,7 @@ static const bad_file bad_files[] = {
     {"lidar-blind-range.xml", US_ERR_VALUE, 4, "sector 0", NULL},
     {"lidar-blind-many.xml", US_ERR_VALUE, 4, "blind", NULL},
     {"lidar-hide.xml", US_ERR_VALUE, 4, "maybe", NULL},
+    {"lidar-deskew-scan.xml", US_ERR_VALUE, 4, "a lidar of one beam sends scans", NULL},
     {"lidar-imu-returns.xml", US_ERR_SCHEMA, 4, "returns", NULL},
     {"lidar-packets.xml", US_ERR_VALUE, 4, "is no address and port", NULL},
     {"lidar-packets-port.xml", US_ERR_VALUE, 4, "is no address and port", NULL},

@@ -564,6 +564,50 @@ static void an_object_that_is_set_down_elsewhere_forgets_its_contacts_and_nobody
     build_free(&pendulum);
 }
 
+static void an_object_is_set_in_motion_where_it_is(void **state) {
+    (void)state;
+    world w = start(stack_spec(), NULL);
+    run(&w, 300);
+    const us_body first = body(&w, "first");
+    const us_pose X = {us_quat_from_rpy(0.3, -0.2, 1), {-4, 2, 4}};
+    const us_twist V = {.w = {0.5, -1, 2}, .v = {3, -4, 5}}, none = {{0, 0, 0}, {0, 0, 0}};
+    assert_int_equal(us_sim_move(w.sim, first, X), US_OK);
+    assert_int_equal(us_sim_set_twist(w.sim, first, V), US_OK);
+    us_twist now = us_sim_get_twist(w.sim, first);
+    // Turned into its own axes and back: rounding.
+    build_near("velocity", us_vec3_norm(us_vec3_sub(now.v, V.v)), 0, 1e-14);
+    build_near("spin", us_vec3_norm(us_vec3_sub(now.w, V.w)), 0, 1e-14);
+    build_near("place", us_vec3_norm(us_vec3_sub(us_sim_get_pose(w.sim, first).p, X.p)), 0, 0);
+    // It flies as it was told: in 10 steps of h by v t + g t^2 / 2.
+    const double t0 = us_sim_get_time(w.sim);
+    run(&w, 10);
+    const double t = us_sim_get_time(w.sim) - t0;
+    const us_vec3 p = position(&w, "first");
+    build_near("x", p.x, X.p.x + V.v.x * t, 1e-12);
+    build_near("y", p.y, X.p.y + V.v.y * t, 1e-12);
+
+    const uint64_t hash = us_sim_hash(w.sim);
+    const us_twist bad = {.w = {0, NAN, 0}, .v = {0, 0, 0}}, far = {.w = {0, 0, 0}, .v = {INFINITY, 0, 0}};
+    assert_int_equal(us_sim_set_twist(w.sim, first, bad), US_ERR_VALUE);
+    assert_int_equal(us_sim_set_twist(w.sim, first, far), US_ERR_VALUE);
+    assert_int_equal(us_sim_set_twist(w.sim, (us_body){-1}, none), US_ERR_ARG);
+    assert_int_equal(us_sim_set_twist(w.sim, (us_body){99}, none), US_ERR_ARG);
+    assert_int_equal(us_sim_set_twist(NULL, first, none), US_ERR_ARG);
+    assert_true(us_sim_hash(w.sim) == hash);
+    end(&w);
+
+    // Of an arm on a floating base the base is set in motion, not the hand; what stands on the world is not.
+    built arm = build_sim(build_floating_arm(0, 1e-3, US_INTEGRATOR_MIDPOINT));
+    assert_int_equal(us_sim_set_twist(arm.sim, (us_body){0}, V), US_OK);
+    now = us_sim_get_twist(arm.sim, (us_body){0});
+    build_near("base", us_vec3_norm(us_vec3_sub(now.v, V.v)), 0, 1e-14);
+    assert_int_equal(us_sim_set_twist(arm.sim, (us_body){arm.n.n_body - 1}, V), US_ERR_TREE);
+    build_free(&arm);
+    built pendulum = build_sim(build_pendulum(0.1, 0.5, 1e-3, US_INTEGRATOR_MIDPOINT));
+    assert_int_equal(us_sim_set_twist(pendulum.sim, (us_body){0}, V), US_ERR_TREE);
+    build_free(&pendulum);
+}
+
 static void moving_an_object_does_not_look_at_the_scratch(void **state) {
     (void)state;
     world a = start(stack_spec(), NULL), b = start(stack_spec(), NULL);
@@ -598,6 +642,7 @@ int main(void) {
         cmocka_unit_test(values_of_materials_and_commands_follow_the_edit_only_where_it_changes_them),
         cmocka_unit_test(a_failing_edit_leaves_everything_whole),
         cmocka_unit_test(an_object_that_is_set_down_elsewhere_forgets_its_contacts_and_nobody_else_does),
+        cmocka_unit_test(an_object_is_set_in_motion_where_it_is),
         cmocka_unit_test(moving_an_object_does_not_look_at_the_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

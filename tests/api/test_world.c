@@ -128,7 +128,16 @@ static void loose_objects_move_within_the_epoch_and_standing_ones_begin_another(
     live_near(live_pose(host, "stone/core").p.z, 3.5, 1e-15);  // one addition of its own rounding
     live_done(host, "lower stone 1");
     live_near(live_pose(host, "stone/core").p.z, 2.5, 1e-15);
+    live_done(host, "velocity stone 1 0 -2");
+    live_done(host, "velocity stone 1 0 2 0 0 3");
+    const us_body stone = us_model_find_body(us_world_view_model(host), "stone/core");
+    const us_twist V = us_sim_get_twist(us_world_get_sim(host), stone);
+    live_near(V.v.z, 2, 1e-14);  // turned into its own axes and back
+    live_near(V.w.z, 3, 1e-14);
     assert_int_equal(us_world_get_revision(host), 1);
+    live_refused(host, "velocity post 1 0 0", US_ERR_TREE, "stands on the world");
+    live_refused(host, "velocity slab 1 0 0", US_ERR_TREE, "stands on the world");
+    live_refused(host, "velocity ston 1 0 0", US_ERR_NAME, "did you mean \"stone\"?");
 
     live_done(host, "move post -4 1 0.5");
     assert_int_equal(us_world_get_revision(host), 2);

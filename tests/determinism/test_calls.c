@@ -80,6 +80,10 @@ static void move(const parts *p) {
     X.q = (us_quat){0.9, 0.1, -0.3, 0.2};
     assert_int_equal(us_sim_move(p->sim, p->stone, X), US_OK);
 }
+static void set_twist(const parts *p) {
+    const us_twist V = {.w = {0.1, 1.0 / 3, 0}, .v = {0.2, 0, 0.7}};
+    assert_int_equal(us_sim_set_twist(p->sim, p->stone, V), US_OK);
+}
 static void set_pair(const parts *p) {
     us_pair_values values;
     assert_int_equal(us_sim_get_pair(p->sim, p->rock, p->rock, &values), US_OK);
@@ -100,9 +104,9 @@ static void set_soil(const parts *p) {
 }
 static void set_region(const parts *p) { assert_int_equal(us_sim_set_region(p->sim, 0, p->sand), US_OK); }
 
-static void (*const calls[])(const parts *) = {set_drive,    set_torque,     apply_force, apply_wrench,
-                                               set_strength, set_blockage,   set_joint,   move,
-                                               set_pair,     set_pair_model, set_soil,    set_region};
+static void (*const calls[])(const parts *) = {
+    set_drive, set_torque, apply_force, apply_wrench,   set_strength, set_blockage, set_joint,
+    move,      set_twist,  set_pair,    set_pair_model, set_soil,     set_region};
 enum { N = sizeof calls / sizeof calls[0] };
 
 // Each alone changes the state, or this test would prove nothing about it; and each alone verifies.

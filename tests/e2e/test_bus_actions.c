@@ -233,6 +233,50 @@ static void goals_are_refused_cancelled_and_kept(void **state) {
     us_bus_close(robot);
 }
 
+// Goals under way when their server is removed end as aborted, in the result and in the status.
+static void remove_server(us_dialect dialect) {
+    us_bus *robot = open_bus("cyclone", test_domain()), *tool = open_bus("cyclone", test_domain());
+    desk d = {0};
+    open_desk(&d, robot, 8);
+    us_action_client *client = add_action_client(tool, dialect);
+    us_reader *status = add_reader(tool, "/test/steps/_action/status", usi_type_goal_status_array,
+                                   (us_qos){.is_reliable = true, .depth = 0}, NULL, NULL);
+    WAIT_FOR(us_action_client_is_ready(client) && us_reader_n_match(status) > 0);
+    uint8_t bytes[BYTES];
+    size_t length = 0;
+    us_goal_id ids[3];
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(send_steps(client, 1, &ids[i]), US_OK);
+        wait_event(client, US_ACTION_ACCEPTED, bytes, &length);
+    }
+    assert_int_equal(us_action_server_execute(d.server, ids[1]), US_OK);
+    assert_int_equal(us_action_server_execute(d.server, ids[2]), US_OK);
+    assert_int_equal(finish(d.server, ids[2], US_GOAL_SUCCEEDED, ""), US_OK);
+    us_action_event e = wait_event(client, US_ACTION_RESULT, bytes, &length);
+    assert_int_equal(e.status, US_GOAL_SUCCEEDED);
+    // It was asked for after those of the other two, which the server has thus.
+    us_action_server_remove(d.server);
+    for (int i = 0; i < 2; i++) {
+        e = wait_event(client, US_ACTION_RESULT, bytes, &length);
+        assert_int_equal(e.status, US_GOAL_ABORTED);
+        assert_true(!memcmp(e.id.bytes, ids[0].bytes, 16) || !memcmp(e.id.bytes, ids[1].bytes, 16));
+    }
+    double last = 0;
+    while (last != US_GOAL_ABORTED) {
+        WAIT_FOR(us_reader_take(status, bytes, sizeof bytes, &length, NULL) == US_OK && length > 0);
+        last = us_message_get_number(usi_type_goal_status_array, bytes, length, "status_list[1].status");
+    }
+    us_action_client_remove(client);
+    us_bus_close(tool);
+    us_bus_close(robot);
+}
+
+static void goals_of_a_server_that_is_removed_are_aborted(void **state) {
+    (void)state;
+    remove_server(US_DIALECT_CYCLONE);
+    if (has_fastdds()) remove_server(US_DIALECT_FASTDDS);
+}
+
 // Who comes late sees the last states.
 static void the_status_is_kept_for_those_who_come_late(void **state) {
     (void)state;
@@ -621,6 +665,7 @@ static void every_goal_has_one_end_in_the_dialect_of_fast_dds(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_goal_goes_through_its_states),
     cmocka_unit_test(goals_are_refused_cancelled_and_kept),
+    cmocka_unit_test(goals_of_a_server_that_is_removed_are_aborted),
     cmocka_unit_test(the_status_is_kept_for_those_who_come_late),
     cmocka_unit_test(bad_actions_are_refused),
     cmocka_unit_test(an_action_of_ones_own_is_served_from_its_file),

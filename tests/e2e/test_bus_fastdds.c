@@ -27,6 +27,30 @@ static bool has_program(void) {
     return fastdds_program.pid != 0;
 }
 
+// Fast DDS looks for settings with the first participant of a process, so this is the first test.
+static void settings_that_lie_in_the_working_directory_are_not_read(void **state) {
+    (void)state;
+    char left[16] = "";
+    FILE *file = fopen("precious.txt", "w");
+    assert_true(file && fputs("precious", file) >= 0 && fclose(file) == 0);
+    file = fopen("DEFAULT_FASTRTPS_PROFILES.xml", "w");
+    assert_true(file &&
+                fputs("<?xml version=\"1.0\"?><dds "
+                      "xmlns=\"http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles\"><log>"
+                      "<use_default>FALSE</use_default><consumer><class>FileConsumer</class>"
+                      "<property><name>filename</name><value>precious.txt</value></property>"
+                      "<property><name>append</name><value>FALSE</value></property>"
+                      "</consumer></log></dds>",
+                      file) >= 0 &&
+                fclose(file) == 0);
+    const bool has = has_fastdds();
+    if (!has) print_message("skipped: the plug-in for Fast DDS is not built\n");
+    remove("DEFAULT_FASTRTPS_PROFILES.xml");
+    file = fopen("precious.txt", "r");
+    assert_true(file && fgets(left, sizeof left, file) && fclose(file) == 0);
+    assert_string_equal(left, "precious");
+}
+
 static void cyclone_exchanges_every_type_with_a_program_of_fast_dds(void **state) {
     (void)state;
     if (!has_program()) return;
@@ -65,6 +89,7 @@ static void our_fast_dds_exchanges_every_type_with_our_cyclone(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(settings_that_lie_in_the_working_directory_are_not_read),
     cmocka_unit_test(cyclone_exchanges_every_type_with_a_program_of_fast_dds),
     cmocka_unit_test(ten_thousand_samples_between_cyclone_and_a_program_of_fast_dds_lose_none),
     cmocka_unit_test(our_fast_dds_exchanges_every_type_with_our_cyclone),

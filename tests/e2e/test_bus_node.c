@@ -119,7 +119,49 @@ static void parameters_are_set_together_and_told(void **state) {
     us_bus_close(robot);
 }
 
+// A name of a megabyte is a name that is not declared, and stands in the answer.
+static void a_request_of_a_megabyte_is_answered(void **state) {
+    (void)state;
+    enum { LARGE = 1 << 20 };
+    static char name[LARGE + 1];
+    static uint8_t bytes[LARGE + BYTES];
+    us_bus *robot = open_bus("cyclone", test_domain()), *tool = open_bus("cyclone", test_domain());
+    us_error err = {0};
+    usi_ros_node *node = NULL;
+    int32_t index = -1;
+    expect_ok(us_bus_add_node(robot, "/bot", "driver", &index, &err), &err);
+    const usi_node_def def = {index, "/bot/driver", 2, parameters, on_set, NULL};
+    expect_ok(usi_node_open(robot, &def, &node, &err), &err);
+    us_client *client =
+        add_client(tool, "/bot/driver/describe_parameters", usi_type_describe_parameters_request,
+                   usi_type_describe_parameters_response);
+    memset(name, 'x', LARGE);
+    char *names[] = {name};
+    const us_msg_describe_parameters_request m = {.names = {._length = 1, ._buffer = names}};
+    size_t length = 0, n_reply = 0;
+    int64_t number = 0;
+    assert_int_equal(
+        us_message_encode(usi_type_describe_parameters_request, &m, bytes, sizeof bytes, &length), US_OK);
+    static uint8_t reply[LARGE + BYTES];
+    const double until = clock_now() + PATIENCE;
+    for (double next = 0; n_reply == 0;) {
+        if (clock_now() > until) fail_msg("no answer");
+        if (clock_now() > next) {
+            assert_int_equal(us_client_ask(client, bytes, length, &number), US_OK);
+            next = clock_now() + 5;
+        }
+        us_bus_wait(tool, 0.01);
+        assert_int_equal(us_client_take(client, reply, sizeof reply, &n_reply, &number), US_OK);
+    }
+    assert_true(n_reply > LARGE);
+    us_client_remove(client);
+    usi_node_close(node);
+    us_bus_close(tool);
+    us_bus_close(robot);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_request_of_a_megabyte_is_answered),
     cmocka_unit_test(parameters_are_set_together_and_told),
 };
 

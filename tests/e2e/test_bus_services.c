@@ -258,6 +258,81 @@ static void a_handler_answers_by_itself(void **state) {
     us_bus_close(robot);
 }
 
+// ---- large requests ----
+
+enum { LARGE = 1 << 20 };
+
+// Answers what waits by how many bytes the request's text has.
+static void serve_large(us_service *service) {
+    static uint8_t bytes[2 * LARGE];
+    static _Alignas(16) uint8_t memory[2 * LARGE];
+    size_t length = 0;
+    us_request_id id;
+    const void *m = NULL;
+    assert_int_equal(us_service_take(service, bytes, sizeof bytes, &length, &id), US_OK);
+    if (length == 0) return;
+    assert_int_equal(
+        us_message_decode(usi_type_get_parameters_request, bytes, length, memory, sizeof memory, &m, NULL),
+        US_OK);
+    const char *text = ((const us_msg_get_parameters_request *)m)->names._buffer[0];
+    us_msg_parameter_value value = {.type = 4, .integer_value = (int64_t)strlen(text)};
+    union {
+        const char *in;
+        char *out;
+    } back = {.in = text};
+    value.string_value = back.out;
+    const us_msg_get_parameters_response reply = {.values = {._length = 1, ._buffer = &value}};
+    assert_int_equal(
+        us_message_encode(usi_type_get_parameters_response, &reply, bytes, sizeof bytes, &length), US_OK);
+    assert_int_equal(us_service_reply(service, id, bytes, length), US_OK);
+}
+
+// A text of a megabyte there and back.
+static void ask_large(us_service *service, us_client *client) {
+    static char text[LARGE + 1];
+    static uint8_t bytes[2 * LARGE];
+    memset(text, 'x', LARGE);
+    char *names[] = {text};
+    const us_msg_get_parameters_request request = {.names = {._length = 1, ._buffer = names}};
+    size_t length = 0;
+    int64_t number = 0, answered = 0;
+    meet(service, client);
+    assert_int_equal(
+        us_message_encode(usi_type_get_parameters_request, &request, bytes, sizeof bytes, &length), US_OK);
+    assert_int_equal(us_client_ask(client, bytes, length, &number), US_OK);
+    const double until = clock_now() + PATIENCE;
+    for (length = 0; length == 0;) {
+        if (clock_now() > until) fail_msg("a request of a megabyte is not answered");
+        serve_large(service);
+        assert_int_equal(us_client_take(client, bytes, sizeof bytes, &length, &answered), US_OK);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    assert_int_equal(answered, number);
+    assert_true(us_message_get_number(usi_type_get_parameters_response, bytes, length,
+                                      "values[0].integer_value") == LARGE);
+    assert_true(length > LARGE);
+}
+
+static void check_large(const char *server, const char *vendor, us_dialect dialect) {
+    us_bus *robot = open_bus(server, test_domain()), *tool = open_bus(vendor, test_domain());
+    us_service *service = add_service(robot);
+    us_client *client = add_client(tool, dialect);
+    ask_large(service, client);
+    us_client_remove(client);
+    us_service_remove(service);
+    us_bus_close(tool);
+    us_bus_close(robot);
+}
+
+static void a_request_and_a_reply_of_a_megabyte_pass(void **state) {
+    (void)state;
+    check_large("cyclone", "cyclone", US_DIALECT_CYCLONE);
+    if (!has_fastdds()) return;
+    check_large("cyclone", "fastdds", US_DIALECT_FASTDDS);
+    check_large("fastdds", "fastdds", US_DIALECT_FASTDDS);
+    check_large("fastdds", "cyclone", US_DIALECT_CYCLONE);
+}
+
 // ---- who meets whom ----
 
 // How many readers of requests there are, as `bus` sees it.
@@ -420,6 +495,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(both_dialects_are_answered_over_fast_dds),
     cmocka_unit_test(without_a_client_of_the_other_vendor_there_is_no_second_participant),
     cmocka_unit_test(a_client_may_be_there_before_the_service),
+    cmocka_unit_test(a_request_and_a_reply_of_a_megabyte_pass),
     cmocka_unit_test(a_handler_answers_by_itself),
     cmocka_unit_test(each_kind_of_client_meets_the_pair_of_its_own_dialect),
     cmocka_unit_test(a_program_that_asks_as_rmw_fastrtps_does_is_answered),

@@ -9,6 +9,7 @@
 
 #include "net_peer.h"
 #include "understudy/interface.h"
+#include "understudy/record.h"
 
 enum { CAP = 1 << 18 };
 
@@ -314,6 +315,102 @@ static void a_low_level_client_holds_the_arm_by_gains_of_its_own(void **state) {
     us_interface_release(types);
 }
 
+// ---------------------------------------------------------------- two robots on one topic
+
+// A robot as RAPID has several: the same topics, told apart by the name in the header.
+static void write_asset(char *to, size_t cap, const char *name) {
+    snprintf(to, cap,
+             "<robot name='%s' file='%s/models/arm6.urdf'><network>"
+             "<interface file='%s/scenes/interfaces/rapid.idl'>"
+             "<publish topic='dds:rapid_accesscontrol_state' type='rapid::AccessControlState' rate='10 Hz'>"
+             "<set member='hdr.assetName' text='%s'/></publish>"
+             "<subscribe topic='dds:rapid_command' type='rapid::Command'>"
+             "<when member='hdr.assetName' is='%s'/>"
+             "<command do='stop'><when member='cmdName' is='stopAllMotion'/></command>"
+             "<answer on='taken' topic='dds:rapid_ack' type='rapid::Ack' latched='true'>"
+             "<set member='hdr.assetName' text='%s'/><set member='cmdId' copy='cmdId'/>"
+             "<set member='status' number='ACK_EXECUTING'/></answer>"
+             "<answer on='refused' topic='dds:rapid_ack' type='rapid::Ack' latched='true'>"
+             "<set member='hdr.assetName' text='%s'/><set member='cmdId' copy='cmdId'/>"
+             "<set member='status' number='ACK_COMPLETED'/></answer>"
+             "</subscribe></interface></network></robot>",
+             name, US_SOURCE_DIR, US_SOURCE_DIR, name, name, name, name);
+}
+
+static void command_asset(us_writer *writer, const char *asset, const char *id, const char *name) {
+    const us_member_value values[] = {{"hdr.assetName", 0, asset}, {"cmdName", 0, name}, {"cmdId", 0, id}};
+    say(writer, "rapid::Command", values, 3);
+}
+
+// The next Ack of all: from this robot to this command.
+static void expect_asset_ack(ear *ack, const char *asset, const char *id, double status) {
+    NET_WAIT(hear(ack));
+    char who[40];
+    snprintf(who, sizeof who, "%.39s", text(ack, "hdr.assetName"));
+    if (strcmp(who, asset) != 0 || strcmp(text(ack, "cmdId"), id) != 0 || number(ack, "status") != status)
+        fail_msg("%s answers %s with %g, not %s %s with %g", who, text(ack, "cmdId"), number(ack, "status"),
+                 asset, id, status);
+}
+
+// Who is meant obeys, refuses and answers; the other one says nothing. The next Ack is always that of the
+// command behind, so one too many would be seen.
+static void share_topics(const char *vendor) {
+    char a[2048], b[2048];
+    net_set_rmw(vendor);
+    peer = net_open("cyclone");
+    load_rapid();
+    write_asset(a, sizeof a, "anna");
+    write_asset(b, sizeof b, "bert");
+    net_write_text("shared.xml", "<scene name='shared' version='1'><world step='1 ms'/>%s%s</scene>", a, b);
+    ear *ack = listen_to("dds:rapid_ack", "rapid::Ack", acks);
+    ear *access = listen_to("dds:rapid_accesscontrol_state", "rapid::AccessControlState", reliable);
+    us_writer *writer = speak_on("dds:rapid_command", "rapid::Command", reliable);
+    net_run("shared.xml --headless --quiet --record shared.mcap");
+    NET_WAIT(us_writer_n_match(writer) == 2 && us_reader_n_match(ack->reader) == 2);
+    NET_WAIT(hear(access) && strcmp(text(access, "hdr.assetName"), "anna") == 0);
+    NET_WAIT(hear(access) && strcmp(text(access, "hdr.assetName"), "bert") == 0);
+    for (int i = 0; i < 5; i++) {
+        char id[20];
+        snprintf(id, sizeof id, "command-%d", i);
+        command_asset(writer, "bert", id, "stopAllMotion");
+        expect_asset_ack(ack, "bert", id, EXECUTING);
+        command_asset(writer, "anna", id, "jump");
+        expect_asset_ack(ack, "anna", id, COMPLETED);
+        command_asset(writer, "carl", id, "jump");
+    }
+    // Both are in the recording, each with what it said.
+    assert_int_equal(net_end(SIGINT), 0);
+    us_recording *recording = NULL;
+    us_error err = {0};
+    int n[2] = {0, 0};
+    if (us_recording_open("shared.mcap", NULL, &recording, &err)) fail_msg("%s", err.message);
+    us_recorded m;
+    for (bool has = true; !us_recording_next(recording, &m, &has, &err) && has;) {
+        char who[40];
+        if (!strstr(us_recording_get_channel(recording, m.channel).topic, "rapid_ack")) continue;
+        assert_int_equal(us_message_get_text(us_interface_find(types, "rapid::Ack"), m.bytes, m.length,
+                                             "hdr.assetName", who, sizeof who),
+                         US_OK);
+        n[strcmp(who, "bert") == 0]++;
+    }
+    us_recording_close(recording);
+    assert_true(n[0] == 5 && n[1] == 5);
+    net_close(peer);
+    free(ack);
+    free(access);
+    us_interface_release(types);
+    net_set_rmw(NULL);
+}
+
+static void two_robots_share_topics_and_only_the_one_that_is_meant_answers(void **state) {
+    (void)state;
+    share_topics(NULL);
+    net_peer *fast = net_open("fastdds");
+    if (!fast) return;
+    net_close(fast);
+    share_topics("rmw_fastrtps_cpp");
+}
+
 // Who asks in another partition of DDS meets nobody.
 static void a_topic_is_in_the_partitions_that_the_scene_names(void **state) {
     (void)state;
@@ -345,6 +442,7 @@ int main(void) {
         cmocka_unit_test(a_client_of_rapid_drives_the_rover),
         cmocka_unit_test(a_client_of_rapid_drives_a_rover_over_fast_dds),
         cmocka_unit_test(a_low_level_client_holds_the_arm_by_gains_of_its_own),
+        cmocka_unit_test(two_robots_share_topics_and_only_the_one_that_is_meant_answers),
         cmocka_unit_test(a_topic_is_in_the_partitions_that_the_scene_names),
     };
     return cmocka_run_group_tests(tests, NULL, net_teardown);

@@ -121,7 +121,7 @@ static void scans_follow_rep_117(void **state) {
 }
 
 // Best effort may lose samples on a machine that is busy, but none that is written is lost on the way to the
-// recorder: turn after turn, ten to the second.
+// recorder: turn after turn, ten to the second, but for those that a run that was behind has left out.
 static void every_turn_is_recorded_and_runs_again_to_the_same_bits(void **state) {
     (void)state;
     us_error err = {0};
@@ -138,11 +138,12 @@ static void every_turn_is_recorded_and_runs_again_to_the_same_bits(void **state)
         n_scan += strcmp(topic, "/k10/front/scan") == 0;
         if (strcmp(topic, "/k10/points") != 0) continue;
         assert_true(message.length > 22 * 2171 * 32);
-        if (before >= 0) assert_true(llabs(message.log_time - before - 100000000) <= 1000000);
+        const int64_t since = message.log_time - before, turns = (since + 50000000) / 100000000;
+        if (before >= 0) assert_true(turns >= 1 && llabs(since - 100000000 * turns) <= 1000000);
         before = message.log_time;
         n++;
     }
-    assert_true(n >= 12 && n_scan >= 2 * n - 2);
+    assert_true(n >= 12 && n_scan >= n);
     us_spec *spec = NULL;
     us_model *model = NULL;
     us_verify_result result;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "net_peer.h"
+#include "understudy/service.h"
 
 enum { MAX_ENDPOINT = 400 };
 static us_endpoint endpoints[MAX_ENDPOINT];
@@ -261,6 +262,58 @@ static void a_client_sets_properties_and_waits_for_the_end_of_a_motion(void **st
     end();
 }
 
+static bool is_paused(int32_t status) {
+    if (net_count(p, status) == 0) return false;
+    const us_msg_string *m = net_decode(p, status, -1);
+    return strstr(m->data, "\"paused\":true") != NULL;
+}
+
+// While time stands the robot's computer does; the node's parameters are no part of it.
+static void a_request_to_a_robot_of_a_paused_world_is_answered_when_time_goes_on(void **state) {
+    (void)state;
+    start("<network/>", NULL);
+    int32_t replies = net_listen(p, "rr/k10/locomotorReply", usi_type_locomotor_response);
+    int32_t status = net_listen(p, "/understudy/status", usi_type_string);
+    us_writer *ask_robot = net_speak(p, "rq/k10/locomotorRequest", usi_type_locomotor_request);
+    us_client *node = NULL;
+    us_error err = {0};
+    const us_client_def def = {"/k10/driver/list_parameters", usi_type_list_parameters_request,
+                               usi_type_list_parameters_response, -1, US_DIALECT_CYCLONE};
+    if (us_bus_add_client(net_bus(p), &def, &node, &err)) fail_msg("%s", err.message);
+    us_writer *world = net_speak(p, "/understudy/command", usi_type_string);
+    net_wait_match(p, replies);
+    NET_WAIT(us_client_is_ready(node));
+    net_say(world, usi_type_string, &(us_msg_string){usi_text("pause")});
+    NET_WAIT(is_paused(status));
+    const us_msg_locomotor_request m = arc(7, 1, 0.4);
+    net_say(ask_robot, usi_type_locomotor_request, &m);
+    // A node that was asked afterwards has answered: the robot could have.
+    uint8_t bytes[4096];
+    size_t length = 0;
+    int64_t number = 0;
+    const us_msg_list_parameters_request list = {0};
+    assert_int_equal(us_message_encode(usi_type_list_parameters_request, &list, bytes, sizeof bytes, &length),
+                     US_OK);
+    // Asked again: the service may not have found us yet.
+    const double until = net_clock() + NET_PATIENCE;
+    uint8_t reply_bytes[4096];
+    size_t n = 0;
+    for (double next = 0; n == 0; net_nap()) {
+        if (net_clock() > until) net_fail("waited for", "the parameters");
+        if (net_clock() > next) {
+            assert_int_equal(us_client_ask(node, bytes, length, &number), US_OK);
+            next = net_clock() + 2;
+        }
+        assert_int_equal(us_client_take(node, reply_bytes, sizeof reply_bytes, &n, &number), US_OK);
+    }
+    assert_int_equal(net_count(p, replies), 0);
+    net_say(world, usi_type_string, &(us_msg_string){usi_text("resume")});
+    const us_msg_locomotor_response *reply = net_decode(p, replies, wait_reply(replies, 7, 1));
+    assert_true(reply->accepted);
+    us_client_remove(node);
+    end();
+}
+
 // As a K10's own software has it: wheel speeds five times a second, telemetry 25 times.
 static void motor_commands_come_at_five_hertz_and_telemetry_leaves_at_25(void **state) {
     (void)state;
@@ -300,6 +353,7 @@ int main(void) {
         cmocka_unit_test(requests_and_replies_go_over_the_radio),
         cmocka_unit_test(a_robot_without_services_cannot_be_asked),
         cmocka_unit_test(a_client_sets_properties_and_waits_for_the_end_of_a_motion),
+        cmocka_unit_test(a_request_to_a_robot_of_a_paused_world_is_answered_when_time_goes_on),
         cmocka_unit_test(motor_commands_come_at_five_hertz_and_telemetry_leaves_at_25),
     };
     return cmocka_run_group_tests(tests, NULL, net_teardown);

@@ -136,8 +136,65 @@ static void check_time(void) {
     assert_int_equal(reset->result.result, 0);
     reset = ask("reset_simulation", "ResetSimulation", &(us_msg_reset_simulation_request){.scope = 0});
     assert_int_equal(reset->result.result, 1);
+    // Stopped is paused at the start; it can be paused from there, and is paused then.
+    assert_int_equal(get_state(), 0);
+    assert_int_equal(set_state(2), 1);
+    assert_int_equal(get_state(), 2);
+    assert_int_equal(set_state(0), 1);
     assert_int_equal(get_state(), 0);
     assert_int_equal(set_state(3), 0);
+}
+
+// How many entities have one of two categories.
+static uint32_t count_category(int category, int other) {
+    us_msg_entity_category kinds[] = {{(uint8_t)category}, {(uint8_t)other}};
+    const us_msg_get_entities_response *m =
+        ask("get_entities", "GetEntities",
+            &(us_msg_get_entities_request){
+                .filters = {.filter = usi_text(""), .categories = {._length = 2, ._buffer = kinds}}});
+    assert_int_equal(m->result.result, 1);
+    return m->entities._length;
+}
+
+static us_msg_twist twist_of(const char *name) {
+    const us_msg_get_entity_state_response *m = ask(
+        "get_entity_state", "GetEntityState", &(us_msg_get_entity_state_request){.entity = usi_text(name)});
+    assert_int_equal(m->result.result, 1);
+    return m->state.twist;
+}
+
+static int set_entity(const us_msg_set_entity_state_request *m) {
+    const us_msg_set_entity_state_response *moved = ask("set_entity_state", "SetEntityState", m);
+    return moved->result.result;
+}
+
+// The world stands, so that what was set can be read. Twists are in the world's axes, and the pose stays.
+static void check_motion(void) {
+    us_msg_set_entity_state_request m = {.entity = usi_text("crate"), .set_pose = true, .set_twist = true};
+    m.state.pose = (us_msg_pose){{7, 8, 9}, {0, 0, sin(0.5), cos(0.5)}};
+    m.state.twist = (us_msg_twist){{1, -2, 3}, {0.5, 0.25, -4}};
+    assert_int_equal(set_entity(&m), 1);
+    us_msg_twist V = twist_of("crate");
+    // A turn there and one back: rounding.
+    assert_true(fabs(V.linear.x - 1) < 1e-12 && fabs(V.linear.y + 2) < 1e-12 && V.linear.z == 3);
+    assert_true(fabs(V.angular.x - 0.5) < 1e-12 && fabs(V.angular.y - 0.25) < 1e-12 && V.angular.z == -4);
+    assert_true(place_of("crate").position.z == 9);
+    m.set_pose = false;
+    m.state.twist = (us_msg_twist){{0, 0, 0}, {0, 0, 1}};
+    assert_int_equal(set_entity(&m), 1);
+    V = twist_of("crate");
+    assert_true(V.linear.x == 0 && V.linear.y == 0 && V.linear.z == 0 && V.angular.z == 1);
+    assert_true(place_of("crate").position.x == 7);
+    m.state.twist.linear.x = 1e5;
+    assert_int_equal(set_entity(&m), 4);
+    m.set_twist = false;
+    assert_int_equal(set_entity(&m), 4);
+    m.set_acceleration = true;
+    assert_int_equal(set_entity(&m), 0);
+    m = (us_msg_set_entity_state_request){.entity = usi_text("crate"), .set_pose = true};
+    m.state.pose.orientation.w = 2;
+    assert_int_equal(set_entity(&m), 101);
+    assert_true(place_of("crate").position.x == 7 && twist_of("crate").angular.z == 1);
 }
 
 static void check_entities(void) {
@@ -173,7 +230,12 @@ static void check_entities(void) {
     assert_int_equal(moved->result.result, 2);
     const us_msg_get_entity_info_response *info =
         ask("get_entity_info", "GetEntityInfo", &(us_msg_get_entity_info_request){usi_text("k10")});
-    assert_int_equal(info->info.category.category, 2);
+    assert_int_equal(info->info.category.category, 1);
+    // Robots are 1 and all others 0; there are no people (2).
+    assert_int_equal(count_category(1, 2), 1);
+    assert_int_equal(count_category(0, 2), 2);
+    assert_int_equal(count_category(2, 2), 0);
+    check_motion();
     const us_msg_delete_entity_response *gone =
         ask("delete_entity", "DeleteEntity", &(us_msg_delete_entity_request){usi_text("crate_1")});
     assert_int_equal(gone->result.result, 1);
@@ -220,7 +282,12 @@ static void control(us_dialect d) {
     start();
     const us_msg_get_simulator_features_response *m =
         ask("get_simulator_features", "GetSimulatorFeatures", &(us_msg_get_simulator_features_request){0});
-    assert_true(m->features.features._length >= 10);
+    // Of SimulatorFeatures.msg: spawning, deleting; categories, spawning by a string; states and infos got,
+    // states set, spawnables; reset; state got, set, paused; steps, one, many, as an action.
+    static const uint16_t features[] = {0, 1, 8, 9, 10, 11, 12, 14, 20, 24, 25, 26, 31, 32, 33};
+    assert_int_equal(m->features.features._length, sizeof features / sizeof features[0]);
+    for (uint32_t i = 0; i < m->features.features._length; i++)
+        assert_int_equal(m->features.features._buffer[i], features[i]);
     check_time();
     check_hostile();
     check_entities();

@@ -16,6 +16,7 @@
 
 #include "test_bus_support.h"
 #include "understudy/keys.h"
+#include "understudy/service.h"
 
 static const char MARKER[] = "the-quick-brown-fox-crosses-the-wire";
 static bool has_network;
@@ -219,6 +220,115 @@ static void without_keys_nothing_is_heard_and_nothing_moves(void **state) {
 static void keys_of_another_authority_open_nothing(void **state) {
     (void)state;
     expect_shut_out("cyclone", directory_of("theirs", "/operator"));
+}
+
+// ---------------------------------------------------------------- requests
+
+typedef struct served {
+    _Atomic int n, n_strange;  // requests of friends and of strangers
+} served;
+
+// Requests and replies of get_parameters; who asks says so in the name of the parameter.
+static void serve_request(void *context, us_service *service, us_request_id id, const void *bytes,
+                          size_t length) {
+    served *s = context;
+    _Alignas(16) uint8_t memory[1024];
+    const void *m = NULL;
+    const us_msg_get_parameters_response reply = {0};
+    uint8_t out[256];
+    size_t n_out = 0;
+    if (us_message_decode(usi_type_get_parameters_request, bytes, length, memory, sizeof memory, &m, NULL))
+        return;
+    const us_msg_get_parameters_request *request = m;
+    const bool is_strange = request->names._length != 1 || strcmp(request->names._buffer[0], "friend") != 0;
+    atomic_fetch_add(is_strange ? &s->n_strange : &s->n, 1);
+    if (!us_message_encode(usi_type_get_parameters_response, &reply, out, sizeof out, &n_out))
+        us_service_reply(service, id, out, n_out);
+}
+
+static us_client *add_client(us_bus *bus) {
+    us_error err = {0};
+    us_client *client = NULL;
+    const us_client_def def = {"/rover/ask", usi_type_get_parameters_request,
+                               usi_type_get_parameters_response, -1, us_bus_dialect(bus)};
+    expect_ok(us_bus_add_client(bus, &def, &client, &err), &err);
+    return client;
+}
+
+static void ask_as(us_client *client, const char *who) {
+    char text[16];
+    char *names[] = {text};
+    const us_msg_get_parameters_request request = {.names = {._length = 1, ._buffer = names}};
+    uint8_t bytes[256];
+    size_t length = 0;
+    int64_t number = 0;
+    snprintf(text, sizeof text, "%s", who);
+    assert_int_equal(
+        us_message_encode(usi_type_get_parameters_request, &request, bytes, sizeof bytes, &length), US_OK);
+    assert_int_equal(us_client_ask(client, bytes, length, &number), US_OK);
+}
+
+static bool has_reply(us_client *client) {
+    uint8_t bytes[256];
+    size_t length = 0;
+    int64_t number = 0;
+    assert_int_equal(us_client_take(client, bytes, sizeof bytes, &length, &number), US_OK);
+    return length > 0;
+}
+
+// Asks until it is answered: what was asked before the service knew of the client is lost.
+static void ask_until_answered(us_client *client) {
+    WAIT_FOR(us_client_is_ready(client));
+    int n = 0;
+    WAIT_FOR((n++ % 200 == 0 ? ask_as(client, "friend") : (void)0, has_reply(client)));
+}
+
+// The engine of the other vendor, which is opened when the first program of that vendor asks, has the keys of
+// the bus: it answers who has keys, and strangers of either vendor neither find it nor are heard.
+static void services_are_for_those_with_keys_whichever_vendor_they_use(void **state) {
+    (void)state;
+    static const char *const vendors[] = {"cyclone", "fastdds"};
+    if (!has_vendor("fastdds")) return;
+    make_keystore("services");
+    for (int i = 0; i < 2; i++) {
+        us_enclave_def def = us_enclave_def_default();
+        def.enclave = i == 0 ? "/cyclone" : "/fastdds";
+        def.vendor = vendors[i];
+        make_enclave("services", def);
+    }
+    for (int i = 0; i < 2; i++) {
+        served s = {0};
+        us_error err = {0};
+        us_service *service = NULL;
+        const char *const other = vendors[1 - i];
+        us_bus *rover = join(vendors[i], directory_of("services", i == 0 ? "/cyclone" : "/fastdds"));
+        const us_service_def def = {"/rover/ask", usi_type_get_parameters_request,
+                                    usi_type_get_parameters_response, -1};
+        expect_ok(us_bus_add_service(rover, &def, &service, &err), &err);
+        assert_int_equal(us_service_serve(service, serve_request, &s), US_OK);
+        us_bus *friend = join(other, directory_of("services", i == 0 ? "/fastdds" : "/cyclone"));
+        us_bus *strangers[] = {join("cyclone", NULL), join("fastdds", NULL),
+                               join("cyclone", directory_of("theirs", "/operator"))};
+        us_client *asks[] = {add_client(strangers[0]), add_client(strangers[1]), add_client(strangers[2])};
+        us_client *client = add_client(friend);
+        for (int round = 0; round < 3; round++) {
+            ask_until_answered(client);
+            for (int k = 0; k < 3; k++)
+                ask_as(asks[k], "stranger");
+        }
+        ask_until_answered(client);
+        assert_true(s.n >= 4);
+        assert_int_equal(s.n_strange, 0);
+        for (int k = 0; k < 3; k++) {
+            assert_false(us_client_is_ready(asks[k]) || has_reply(asks[k]));
+            us_client_remove(asks[k]);
+            us_bus_close(strangers[k]);
+        }
+        us_client_remove(client);
+        us_bus_close(friend);
+        us_service_remove(service);
+        us_bus_close(rover);
+    }
 }
 
 static void topics_that_are_not_allowed_are_refused(void **state) {
@@ -540,6 +650,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(two_authorities_are_told_apart),
         cmocka_unit_test(without_keys_nothing_is_heard_and_nothing_moves),
         cmocka_unit_test(keys_of_another_authority_open_nothing),
+        cmocka_unit_test(services_are_for_those_with_keys_whichever_vendor_they_use),
         cmocka_unit_test(topics_that_are_not_allowed_are_refused),
         cmocka_unit_test(the_wire_carries_no_plain_text),
         cmocka_unit_test(keys_that_do_not_hold_are_named),

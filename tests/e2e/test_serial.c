@@ -54,6 +54,8 @@ static void the_link_over_a_serial_line(void **state) {
     // Its names are said, and gone with it.
     struct stat s;
     assert_int_equal(lstat("lines/k10.imu", &s), 0);
+    // The terminal behind it is for nobody else.
+    assert_true(stat("lines/k10.imu", &s) == 0 && s.st_uid == geteuid() && (s.st_mode & 0777) == 0600);
     assert_int_equal(net_end(SIGINT), 0);
     assert_int_not_equal(lstat("lines/k10", &s), 0);
     assert_int_not_equal(lstat("lines/k10.imu", &s), 0);

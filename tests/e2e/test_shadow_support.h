@@ -148,7 +148,9 @@ static inline void bring_together(pair *p) {
     do {
         if (clock_now() > until) fail_msg("never together");
         drive_for(o, 0.3, 0, 1);
-        assert_code(ask_switch("--resync"), 0);
+        const outcome a = ask_switch("--resync");
+        // Both go on meanwhile: where one of them has to wait for a processor, they are too far apart.
+        if (a.code != 3 || !strstr(a.err, "the states differ")) assert_code(a, 0);
         WAIT_DRIVING(o, !is_state(p, "degraded") && h.n > 0);
     } while (!is_state(p, "ok"));
     command(o, 0, 0, 0, false);

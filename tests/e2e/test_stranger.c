@@ -1,10 +1,14 @@
 // A machine beside this one, as a network namespace with a cable to ours: what it forges is not taken where
 // the range is this machine.
 //
+// Two cables lead there, so that the robot's machine has a second network card, and both have addresses of
+// IPv6 besides.
+//
 // The packets are RTPS made by hand: a participant that does not exist, its writer, samples. They need no
 // answer, so that a robot that listens on all addresses takes them for a local program's; the same bytes sent
 // on the loopback show that they would be understood.
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -21,10 +25,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bus/local_socket.h"
 #include "net_peer.h"
 #include "shell.h"
+#include "understudy/service.h"
 
-static const char OURS[] = "10.77.0.1", THEIRS[] = "10.77.0.2";
+static const char OURS[] = "10.77.0.1", THEIRS[] = "10.77.0.2", OTHER_CARD[] = "10.78.0.1";
+// Theirs has the four bytes of THEIRS where a header of version 4 has its source, read by somebody who takes
+// this one for such.
+static const char OURS_6[] = "fd00:0:a4d:2::1", THEIRS_6[] = "fd00:0:a4d:2::2";
+// Groups that DDS uses.
+static const char GROUP[] = "239.255.0.1";
 
 // ---------------------------------------------------------------- RTPS by hand
 
@@ -176,9 +187,10 @@ static void send_to(int fd, const char *address, int32_t domain, bool is_user, c
     }
 }
 
-typedef enum deed { DEED_FORGE, DEED_STORM, DEED_CONNECT } deed;
+typedef enum deed { DEED_FORGE, DEED_STORM, DEED_CONNECT, DEED_HAIL } deed;
 
-// What is to be done to an address: a command forged, packets in a storm, a connection.
+// What is to be done to an address: a command forged, packets in a storm, a connection, a few bytes to a
+// port.
 typedef struct order {
     deed deed;
     char address[32];
@@ -199,11 +211,24 @@ static void forge(const order *o) {
     close(fd);
 }
 
-static bool can_connect(const order *o) {
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+// An address of either version, with a port. How long it is.
+static socklen_t read_address(const order *o, struct sockaddr_storage *out) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)o->n)};
-    inet_pton(AF_INET, o->address, &to.sin_addr);
-    int result = connect(fd, (const struct sockaddr *)&to, sizeof to), error = 0;
+    struct sockaddr_in6 to_6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)o->n)};
+    if (inet_pton(AF_INET, o->address, &to.sin_addr) == 1) {
+        memcpy(out, &to, sizeof to);
+        return sizeof to;
+    }
+    inet_pton(AF_INET6, o->address, &to_6.sin6_addr);
+    memcpy(out, &to_6, sizeof to_6);
+    return sizeof to_6;
+}
+
+static bool can_connect(const order *o) {
+    struct sockaddr_storage to = {0};
+    const socklen_t n_to = read_address(o, &to);
+    int fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    int result = connect(fd, (const struct sockaddr *)&to, n_to), error = 0;
     struct pollfd p = {.fd = fd, .events = POLLOUT};
     socklen_t length = sizeof error;
     if (result && errno == EINPROGRESS && poll(&p, 1, 2000) > 0)
@@ -253,6 +278,20 @@ static int64_t storm(const order *o) {
     return n;
 }
 
+// Datagrams to a port: to an address of either version, or to a group by the first cable.
+enum { HAIL = 20 };
+
+static void hail(const order *o) {
+    struct sockaddr_storage to = {0};
+    const socklen_t n_to = read_address(o, &to);
+    const int fd = socket(to.ss_family, SOCK_DGRAM, 0);
+    const struct ip_mreqn cable = {.imr_ifindex = (int)if_nametoindex("them")};
+    if (to.ss_family == AF_INET) setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &cable, sizeof cable);
+    for (int i = 0; i < HAIL; i++)
+        sendto(fd, "hail", 4, 0, (const struct sockaddr *)&to, n_to);
+    close(fd);
+}
+
 // ---------------------------------------------------------------- the other machine
 
 static int to_stranger = -1, from_stranger = -1;
@@ -266,6 +305,7 @@ static void be_stranger(int in, int out) {
         if (o.deed == DEED_STORM) n = storm(&o);
         if (o.deed == DEED_CONNECT) n = can_connect(&o);
         if (o.deed == DEED_FORGE) forge(&o);
+        if (o.deed == DEED_HAIL) hail(&o);
         if (write(out, &n, sizeof n) != (ssize_t)sizeof n) break;
     }
     _exit(0);
@@ -305,7 +345,9 @@ static int make_machines(void **state) {
         close(back[0]);
         if (unshare(CLONE_NEWNET) != 0 || write(back[1], &go, 1) != 1 || read(there[0], &go, 1) != 1)
             _exit(1);
-        if (!shell("ip link set lo up && ip addr add %s/24 dev them && ip link set them up", THEIRS))
+        if (!shell("ip link set lo up && ip addr add %s/24 dev them && ip addr add %s/64 dev them nodad && "
+                   "ip addr add 10.78.0.2/24 dev them2 && ip link set them up && ip link set them2 up",
+                   THEIRS, THEIRS_6))
             _exit(1);
         if (write(back[1], &go, 1) != 1) _exit(1);
         be_stranger(there[0], back[1]);
@@ -317,9 +359,12 @@ static int make_machines(void **state) {
     fcntl(to_stranger, F_SETFD, FD_CLOEXEC);
     fcntl(from_stranger, F_SETFD, FD_CLOEXEC);
     if (read(from_stranger, &go, 1) != 1) return -1;
-    const bool is_wired = shell("ip link set lo up && ip link add us type veth peer name them netns %d && "
-                                "ip addr add %s/24 dev us && ip link set us up",
-                                (int)stranger, OURS);
+    const bool is_wired =
+        shell("ip link set lo up && ip link add us type veth peer name them netns %d && "
+              "ip link add us2 type veth peer name them2 netns %d && ip addr add %s/24 dev us && "
+              "ip addr add %s/64 dev us nodad && ip addr add %s/24 dev us2 && ip link set us up && "
+              "ip link set us2 up",
+              (int)stranger, (int)stranger, OURS, OURS_6, OTHER_CARD);
     if (!is_wired || write(to_stranger, &go, 1) != 1 || read(from_stranger, &go, 1) != 1) return -1;
     return 0;
 }
@@ -464,21 +509,243 @@ static void no_port_of_ours_answers_another_machine(void **state) {
     net_run("k10.xml --quiet --port %d", page);
     NET_WAIT(net_count(ear, truth) > 20);
     const int ports[] = {page, motors};
-    for (int i = 0; i < 2; i++) {
-        const order o = make_order(DEED_CONNECT, OURS, ports[i]);
+    const char *const addresses[] = {OURS, OTHER_CARD, OURS_6};
+    for (int i = 0; i < 6; i++) {
+        const order o = make_order(DEED_CONNECT, addresses[i % 3], ports[i / 3]);
         assert_int_equal(ask_stranger(&o), 0);
     }
     end_robot();
 }
 
-int main(void) {
+// ---------------------------------------------------------------- every socket
+
+typedef struct udp_socket {
+    unsigned long inode;
+    int port;
+    unsigned int n_refused;  // datagrams that the kernel has thrown away
+    bool is_seen;            // by the second look
+} udp_socket;
+
+enum { MAX_SOCKET = 200 };
+
+// Whether a process has it open.
+static bool has_socket(int process, unsigned long inode) {
+    char path[64], want[64], link[64];
+    bool has = false;
+    snprintf(path, sizeof path, "/proc/%d/fd", process);
+    snprintf(want, sizeof want, "socket:[%lu]", inode);
+    DIR *dir = opendir(path);
+    for (const struct dirent *e = NULL; dir && !has && (e = readdir(dir));) {
+        const ssize_t n = readlinkat(dirfd(dir), e->d_name, link, sizeof link - 1);
+        link[n > 0 ? n : 0] = 0;
+        has = strcmp(link, want) == 0;
+    }
+    if (dir) closedir(dir);
+    return has;
+}
+
+// The UDP sockets of a process that could hear more than the loopback, as the kernel lists them: those of
+// IPv4, and those of IPv6.
+static int list_sockets(int process, udp_socket *out) {
+    static const char *const tables[] = {"/proc/self/net/udp", "/proc/self/net/udp6"};
+    int n = 0;
+    for (int k = 0; k < 2; k++) {
+        char line[400], address[64];
+        FILE *file = fopen(tables[k], "r");
+        while (file && n < MAX_SOCKET && fgets(line, sizeof line, file)) {
+            udp_socket s = {0};
+            unsigned int port = 0;
+            const int n_read = sscanf(line, " %*d: %63[0-9A-F]:%x %*s %*s %*s %*s %*s %*s %*s %lu %*s %*s %u",
+                                      address, &port, &s.inode, &s.n_refused);
+            // The address is written as the processor holds it: of 127.0.0.1 the 7F is at the end.
+            const bool is_loopback = k == 0 && strcmp(address + 6, "7F") == 0;
+            if (n_read != 4 || is_loopback || !has_socket(process, s.inode)) continue;
+            s.port = (int)port;
+            out[n++] = s;
+        }
+        if (file) fclose(file);
+    }
+    return n;
+}
+
+// The port of one that has thrown away fewer datagrams than were sent to it; 0: there is none. Those that are
+// no more do not count.
+static int find_open_port(int process, const udp_socket *before, int n) {
+    static udp_socket now[MAX_SOCKET];
+    const int n_now = list_sockets(process, now);
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < n_now; k++) {
+            if (now[k].inode == before[i].inode && now[k].n_refused - before[i].n_refused < HAIL)
+                return now[k].port;
+        }
+    }
+    return 0;
+}
+
+static void wait_until_refused(int process, const udp_socket *before, int n) {
+    const double until = net_clock() + NET_PATIENCE;
+    for (int port = 1; port != 0; net_nap()) {
+        port = find_open_port(process, before, n);
+        if (port != 0 && net_clock() > until) fail_msg("the socket with port %d has taken something", port);
+    }
+}
+
+static void hail_from_outside(int port) {
+    const char *const addresses[] = {OURS, OTHER_CARD, OURS_6, GROUP};
+    for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
+        const order o = make_order(DEED_HAIL, addresses[i], port);
+        ask_stranger(&o);
+    }
+}
+
+// A socket with a port on all addresses; of AF_INET6, on those of both versions.
+static int open_any(int family, int *out_port) {
+    const int fd = socket(family, SOCK_DGRAM, 0), zero = 0;
+    struct sockaddr_in6 at = {.sin6_family = (sa_family_t)family};
+    socklen_t length = family == AF_INET6 ? sizeof at : sizeof(struct sockaddr_in);
+    assert_true(fd >= 0);
+    if (family == AF_INET6)
+        assert_int_equal(setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero), 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&at, length), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &length), 0);
+    *out_port = ntohs(at.sin6_port);  // at the same place in both
+    return fd;
+}
+
+// How many datagrams have come; the stranger has sent them when it answers, and the cable holds none back.
+static int count_heard(int fd) {
+    char bytes[16];
+    int n = 0;
+    while (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+        n++;
+    return n;
+}
+
+// Groups are heard on the cables from now on, as by any other program of this machine.
+static int join_group(void) {
+    const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    const char *const cards[] = {"us", "us2"};
+    for (int i = 0; i < 2; i++) {
+        struct ip_mreqn group = {.imr_ifindex = (int)if_nametoindex(cards[i])};
+        inet_pton(AF_INET, GROUP, &group.imr_multiaddr);
+        assert_int_equal(setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof group), 0);
+    }
+    return fd;
+}
+
+// Lidar packets, motors, a page, topics of the scene, serial lines, and services that a program of the other
+// vendor asks, so that there is an engine of that vendor too.
+static void start_everything(const char *rmw, int *out_n_before) {
+    static udp_socket all[MAX_SOCKET];
+    const int motors = net_free_port(), page = net_free_port();
+    char inside[400];
+    snprintf(inside, sizeof inside,
+             "<sensor type='lidar' name='lidar' link='base' preset='vlp-16' packets='127.0.0.1:2368'/>"
+             "<network/><motors port='%d'><motor name='FLDR' joint='front_left_drive'/></motors>",
+             motors);
+    net_set_rmw(rmw);
+    net_write_k10("k10.xml", inside);
+    ear = net_open("cyclone");
+    truth = net_listen(ear, "/understudy/truth/k10/odom", usi_type_odometry);
+    assert_true(shell("rm -rf lines && mkdir lines"));
+    net_run("k10.xml --quiet --port %d --scene-topics --serial lines", page);
+    NET_WAIT(net_count(ear, truth) > 20);
+    *out_n_before = list_sockets(net_process(), all);
+}
+
+static void ask_as(const char *vendor) {
+    net_peer *other = net_open(vendor);
+    us_client *client = NULL;
+    us_error err = {0};
+    assert_non_null(other);
+    const us_client_def def = {"/k10/driver/get_parameters", usi_type_get_parameters_request,
+                               usi_type_get_parameters_response, -1, us_bus_dialect(net_bus(other))};
+    if (us_bus_add_client(net_bus(other), &def, &client, &err)) fail_msg("%s", err.message);
+    NET_WAIT(us_client_is_ready(client));
+    us_client_remove(client);
+    net_close(other);
+}
+
+static void no_socket_takes_what_another_machine_sends(void **state) {
+    (void)state;
+    static udp_socket all[MAX_SOCKET];
+    net_peer *fast = net_open("fastdds");
+    if (fast) net_close(fast);
+    const int group = join_group();
+    for (int i = 0; i < (fast ? 2 : 1); i++) {
+        int n_before = 0;
+        start_everything(i == 0 ? NULL : "rmw_fastrtps_cpp", &n_before);
+        if (fast) ask_as(i == 0 ? "fastdds" : "cyclone");
+        const int n = list_sockets(net_process(), all);
+        print_message("%s: %d sockets, %d with the other vendor\n", i == 0 ? "cyclone" : "fastdds", n_before,
+                      n);
+        // Two for discovery, two for samples and the lidar's, at least; the other vendor has its own.
+        assert_true(n_before >= 5 && (!fast || n > n_before));
+        for (int k = 0; k < n; k++)
+            hail_from_outside(all[k].port);
+        wait_until_refused(net_process(), all, n);
+        end_robot();
+    }
+    close(group);
+}
+
+static void what_is_sent_there_would_arrive_without_a_filter(void **state) {
+    (void)state;
+    static const int families[] = {AF_INET, AF_INET6};
+    const int group = join_group();
+    for (int i = 0; i < 2; i++) {
+        int port = 0;
+        const int fd = open_any(families[i], &port);
+        hail_from_outside(port);
+        // To two addresses of IPv4, and to the group, or to the address of IPv6.
+        assert_int_equal(count_heard(fd), 3 * HAIL);
+        close(fd);
+    }
+    close(group);
+}
+
+// A peer is an address of IPv4: bytes of another header that look like it are not it.
+static void a_peer_is_not_taken_for_somebody_with_a_long_address(void **state) {
+    (void)state;
+    const char *const peers[] = {THEIRS};
+    int port = 0;
+    assert_int_equal(usi_local_sockets_begin(peers, 1, NULL), US_OK);
+    const int fd = open_any(AF_INET6, &port);
+    assert_int_equal(usi_local_sockets_end(), 1);
+    const order long_one = make_order(DEED_HAIL, OURS_6, port), peer = make_order(DEED_HAIL, OURS, port);
+    ask_stranger(&long_one);
+    assert_int_equal(count_heard(fd), 0);
+    ask_stranger(&peer);
+    assert_int_equal(count_heard(fd), HAIL);
+    close(fd);
+}
+
+// Connections come from anywhere, and are not filtered. (Cyclone DDS loses memory of a TCP transport that is
+// closed again.)
+static void tcp_is_refused_where_nobody_outside_is_to_be_heard(void **state) {
+    (void)state;
+    const char *program = getenv("US_PROGRAM");
+    assert_true(
+        shell("CYCLONEDDS_URI='<CycloneDDS><Domain><General><Transport>tcp</Transport></General><TCP>"
+              "<Enable>true</Enable><Port>0</Port></TCP></Domain></CycloneDDS>' "
+              "ASAN_OPTIONS=detect_leaks=0 ROS_DOMAIN_ID=%d '%s' topics >tcp.out 2>&1; test $? = 3 && "
+              "grep -q 'leave TCP out of CYCLONEDDS_URI' tcp.out",
+              (int)net_domain(), program ? program : US_PROGRAM));
+}
+
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forged_packets_of_this_machine_are_understood),
         cmocka_unit_test(forged_packets_of_another_machine_move_nothing),
         cmocka_unit_test(a_named_peer_is_let_in),
         cmocka_unit_test(a_storm_changes_nothing_and_time_goes_on),
         cmocka_unit_test(no_port_of_ours_answers_another_machine),
+        cmocka_unit_test(what_is_sent_there_would_arrive_without_a_filter),
+        cmocka_unit_test(no_socket_takes_what_another_machine_sends),
+        cmocka_unit_test(a_peer_is_not_taken_for_somebody_with_a_long_address),
+        cmocka_unit_test(tcp_is_refused_where_nobody_outside_is_to_be_heard),
     };
     signal(SIGPIPE, SIG_IGN);
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, make_machines, end_machines);
 }

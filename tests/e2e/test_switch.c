@@ -352,6 +352,58 @@ static void what_is_told_once_is_told_by_the_one_who_takes_over(void **state) {
     close_stage(s);
 }
 
+typedef struct shared_ear {
+    _Atomic int64_t n_own, n_other;
+} shared_ear;
+
+static void hear_shared(void *context, const us_sample *sample) {
+    shared_ear *e = context;
+    const bool is_own = sample->length >= 11 && memcmp((const char *)sample->bytes + 8, "k10", 3) == 0;
+    atomic_fetch_add(is_own ? &e->n_own : &e->n_other, 1);
+}
+
+static bool is_told(shared_ear *e, us_writer *own) {
+    write_text_message(own, "k10");
+    return atomic_load(&e->n_own) > 0;
+}
+
+// On a topic that robots share, what sixty others write does not cross, once their nodes are known.
+static void of_a_shared_topic_the_robots_own_samples_cross_however_large_the_fleet(void **state) {
+    (void)state;
+    enum { N_OTHER = 60, N_QUIET = 20 };
+    stage *s = new_stage();
+    const us_switch_def def = switch_def(s);
+    open_stage(s, &def, true, 0);
+    us_bus *fleet = open_bus("cyclone", domain_of(1));
+    us_writer *others[N_OTHER], *own = NULL;
+    us_error err = {0};
+    int32_t node = -1;
+    for (int i = 0; i < N_OTHER; i++) {
+        char space[16];
+        snprintf(space, sizeof space, "/r%d", i);
+        expect_ok(us_bus_add_node(fleet, space, "driver", &node, &err), &err);
+        const us_topic_def topic = {"/diagnostics", usi_type_string, reliable, node};
+        expect_ok(us_bus_add_writer(fleet, &topic, &others[i], &err), &err);
+    }
+    expect_ok(us_bus_add_node(s->robots[0]->bus, "/k10", "monitor", &node, &err), &err);
+    own = add_robots_writer(s->robots[0], node, "/diagnostics", reliable);
+    static shared_ear e;
+    add_reader(s->bus, "/diagnostics", usi_type_string, reliable, hear_shared, &e);
+    WAIT_FOR(is_told(&e, own));
+    const double until = clock_now() + PATIENCE;
+    for (int n_quiet = 0; n_quiet < N_QUIET;) {
+        const int64_t n_own = atomic_load(&e.n_own), n_other = atomic_load(&e.n_other);
+        if (clock_now() > until) fail_msg("%lld samples of others have crossed", (long long)n_other);
+        for (int i = 0; i < N_OTHER; i++)
+            write_text_message(others[i], "other");
+        write_text_message(own, "k10");
+        WAIT_FOR(atomic_load(&e.n_own) > n_own);
+        n_quiet = atomic_load(&e.n_other) == n_other ? n_quiet + 1 : 0;
+    }
+    us_bus_close(fleet);
+    close_stage(s);
+}
+
 static void copies_bear_other_names(void **state) {
     (void)state;
     stage *s = new_stage();
@@ -639,6 +691,8 @@ int main(int n_argument, char **arguments) {
         cmocka_unit_test_teardown(only_the_chosen_one_is_heard_and_commanded, clear_stage),
         cmocka_unit_test_teardown(operators_discover_one_robot_whoever_plays_it, clear_stage),
         cmocka_unit_test_teardown(what_is_told_once_is_told_by_the_one_who_takes_over, clear_stage),
+        cmocka_unit_test_teardown(of_a_shared_topic_the_robots_own_samples_cross_however_large_the_fleet,
+                                  clear_stage),
         cmocka_unit_test_teardown(copies_bear_other_names, clear_stage),
         cmocka_unit_test_teardown(requests_that_cannot_be_met_are_refused_with_a_reason, clear_stage),
         cmocka_unit_test_teardown(the_proxy_takes_over_when_the_hardware_is_killed, clear_stage),

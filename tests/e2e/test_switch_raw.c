@@ -407,6 +407,35 @@ static void a_switch_has_nothing_of_its_own_in_the_operators_domain(void **state
 
 // ---- requests ----
 
+// A request with a text of a megabyte is answered by the source in control.
+static void ask_for_a_megabyte(us_service *const services[2], us_writer *const hearts[2], us_client *client) {
+    enum { LARGE = 1 << 20 };
+    static uint8_t request[LARGE + 12] = {0, 1, 0, 0, 1, 0, 0, 0}, bytes[sizeof request + 64];
+    const uint32_t n = LARGE;  // with the 0 at its end
+    memcpy(request + 8, &n, sizeof n);
+    memset(request + 12, 'x', LARGE - 1);
+    int64_t number = 0, answered = 0;
+    size_t length = 0;
+    assert_int_equal(us_client_ask(client, request, sizeof request, &number), US_OK);
+    const double until = clock_now() + PATIENCE;
+    while (answered != number) {
+        if (clock_now() > until) fail_msg("a request of a megabyte is not answered");
+        for (int i = 0; i < 2; i++) {
+            static const uint8_t none[] = {0, 1, 0, 0, 0, 0, 0, 0};
+            us_request_id id;
+            write_text_message(hearts[i], "alive");
+            assert_int_equal(us_service_take(services[i], bytes, sizeof bytes, &length, &id), US_OK);
+            if (length == 0) continue;
+            assert_int_equal(length, sizeof request);
+            assert_memory_equal(bytes, request, sizeof request);
+            assert_int_equal(us_service_reply(services[i], id, none, sizeof none), US_OK);
+        }
+        assert_int_equal(us_client_take(client, bytes, sizeof bytes, &length, &answered), US_OK);
+        if (length == 0) answered = 0;
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    }
+}
+
 static void serve_and_ask(const char *vendor, us_dialect dialect) {
     const us_message_type *request = us_message_find("rcl_interfaces/srv/GetParameters_Request");
     const us_message_type *response = us_message_find("rcl_interfaces/srv/GetParameters_Response");
@@ -473,6 +502,7 @@ static void serve_and_ask(const char *vendor, us_dialect dialect) {
                   n_served[0], n_served[1]);
     // Those that were under way at one of the 15 changes may be lost.
     assert_true(n_answered >= N_ASK - 15 && n_served[0] > 0 && n_served[1] > 0);
+    ask_for_a_megabyte(services, hearts, client);
     us_client_remove(client);
     for (int i = 0; i < 2; i++)
         us_service_remove(services[i]);

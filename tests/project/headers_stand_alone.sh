@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Each public header compiles alone, as C17 and as C++17, without a warning, and has fewer than 400 lines.
+# Each public header compiles alone, as C17 and as C++17, without a warning, has fewer than 400 lines, is part of understudy.h, and stands in the table of
+# docs/library.md.
 set -euo pipefail
 source=${1:-${US_SOURCE_DIR:-.}}
 build=$(realpath "${2:-${US_BINARY_DIR:-$source/build}}")
@@ -20,6 +21,14 @@ for header in include/understudy/*.h "$build/generated/include/understudy/messag
             fi
         done
     done
+    if [[ $name != understudy/understudy.h ]] && ! grep -q "^#include \"$name\"" include/understudy/understudy.h; then
+        echo "$header is not part of understudy.h"
+        n_failed=$((n_failed + 1))
+    fi
+    if ! grep -q "^|.*\`$(basename "$header")\`.*|" docs/library.md; then
+        echo "$header is not in the table of docs/library.md"
+        n_failed=$((n_failed + 1))
+    fi
     # What is made from the IDL is as long as that.
     if [[ $name == understudy/messages.h ]]; then continue; fi
     n_line=$(wc -l <"$header")

@@ -13,7 +13,7 @@
 
 void lidar_rig_init_with(lidar_rig *r, const char *world, const char *beside, const char *sensor,
                          double speed, double spin, int32_t n_thread) {
-    char text[8000];
+    char text[40000];
     us_error err = {0};
     memset(r, 0, sizeof *r);
     snprintf(text, sizeof text,

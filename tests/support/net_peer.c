@@ -170,6 +170,8 @@ void net_run(const char *format, ...) {
     _exit(127);
 }
 
+int net_process(void) { return running; }
+
 int net_end(int signal_number) {
     int status = 0;
     assert_true(running > 0);

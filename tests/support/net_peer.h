@@ -59,6 +59,7 @@ void net_set_static_peers(const char *peers);
 // Starts `understudy run ARGUMENTS` (separated by single blanks). One at a time: one that is left over from a
 // failed test is ended first.
 void net_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int net_process(void);  // its number
 // Sends a signal (0: none) and waits for the end. The exit code, or 128 + the signal.
 int net_end(int signal_number);
 const char *net_output(void);  // what it printed, both outputs

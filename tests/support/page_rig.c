@@ -69,7 +69,7 @@ void page_turn(void) {
     int n = wish.is_paused ? (int)wish.n_step : page.n_step;
     for (int i = 0; i < n; i++)
         page_check(us_world_step(page.world, &err), &err);
-    const us_view_pace pace = {1.25, 12.5, 3, 0.002};
+    const us_view_pace pace = {1.25, 12.5, 3, 0.002, 0};
     us_view_show(page.view, &pace);
 }
 

@@ -312,6 +312,16 @@ static void lines_that_were_changed_are_refused_or_say_something_else(void **sta
         "lease1 k10 99999999999999999999 0000000000000000 0000000000000000 0 none wait"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         assert_false(usi_lease_request_read(wrong[i], strlen(wrong[i]), &back));
+    // A lease that lasts longer than any, up to more nanoseconds than there are numbers.
+    static const char *const left[] = {"401", "399000000000000", "9999999999999999999"};
+    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++) {
+        usi_lease_answer answer;
+        snprintf(changed, sizeof changed,
+                 "lease1 k10 0000000000000001 000000000000000000000001 1 0000000000000001 3 held active "
+                 "000000000000000000000001 %s 000000000000000000000000 quiet",
+                 left[i]);
+        assert_false(usi_lease_answer_read(changed, strlen(changed), &answer));
+    }
 }
 
 int main(void) {

@@ -366,9 +366,9 @@ static void the_child_is_locked_up_before_it_sees_a_file(void **state) {
     usi_mesh_request q = {.seconds = 5, .memory = UINT64_C(400) << 20, .answer = 1 << 20, .path = "held.obj"};
     send_request(control[0], &q, (const int[]){answer, files[1]});
     close(files[1]);
-    usi_mesh_wish wish;
-    assert_int_equal(recv(files[0], &wish, sizeof wish, 0), sizeof wish);
-    assert_string_equal(wish.path, "held.obj");
+    usi_mesh_file_request request;
+    assert_int_equal(recv(files[0], &request, sizeof request, 0), sizeof request);
+    assert_string_equal(request.path, "held.obj");
     char children[64];
     snprintf(children, sizeof children, "task/%d/children", (int)pid);
     read_status(pid, children, text, sizeof text);
@@ -386,7 +386,7 @@ static void the_child_is_locked_up_before_it_sees_a_file(void **state) {
     assert_int_not_equal(access(text, F_OK), 0);
     // No file: it refuses, and ends.
     assert_int_equal(send(files[0], "", 1, 0), 1);
-    while (recv(files[0], &wish, sizeof wish, 0) == (ssize_t)sizeof wish)
+    while (recv(files[0], &request, sizeof request, 0) == (ssize_t)sizeof request)
         send(files[0], "", 1, MSG_NOSIGNAL);
     assert_int_equal(recv(control[0], &status, sizeof status, 0), sizeof status);
     assert_int_equal(status, 0);

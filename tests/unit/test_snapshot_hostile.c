@@ -13,6 +13,9 @@
 #include "proxy/proxy__robot.h"
 #include "proxy_world.h"
 #include "sim/sim.h"
+#include "sim/sim__lidar.h"
+#include "soil/deformable.h"
+#include "understudy/sensing.h"
 
 enum { HEADER = 32 };  // magic, model, length, check
 
@@ -165,6 +168,132 @@ static void every_lie_is_refused_and_the_truth_is_not(void **state) {
     proxy_world_fini(&w);
 }
 
+// ---------------------------------------------------------------- of sensors and of ground
+
+// What these lies are told of: the sensor "laser", the first lidar and the first bed of a world.
+typedef struct part {
+    us_sim *sim;
+    usi_sensor_state *k;
+    int32_t lidar;  // among the sensors
+    usi_lidar_state *l;
+    us_pose *pose[2];  // of the lidar's two frames
+    usi_deformable *bed;
+} part;
+
+static void a_sensor_that_has_counted_to_the_end(part *t) { t->k->n_sample = INT64_MAX; }
+static void losses_to_the_end(part *t) { t->k->n_lost = INT64_MAX; }
+static void a_latency_of_an_age(part *t) { t->k->latency = 1e12; }
+static void a_delay_of_an_age(part *t) { t->k->delay = 1e12; }
+static void a_rate_beyond_all(part *t) { t->k->rate = 1e12; }
+static void more_samples_on_their_way_than_there_is_room(part *t) {
+    t->k->n_pending = t->sim->model->sensor[t->k - t->sim->now.sensor].max_pending + 1;
+}
+static void a_lidar_that_is_to_be_sampled(part *t) { t->sim->now.sensor[t->lidar].wake = 0; }
+static void a_turn_at_the_end_of_numbers(part *t) { t->l->whole = INT64_MAX; }
+static void a_turn_that_is_collected_there(part *t) { t->l->collected = INT64_MAX / 2; }
+static void a_turn_that_is_shown_there(part *t) { t->l->shown = INT64_MAX; }
+static void a_third_frame(part *t) { t->l->which = 2; }
+static void poses_that_are_not_there(part *t) { t->l->n_pose[0] = 1 << 30; }
+static void a_frame_that_begins_nowhere(part *t) { t->l->n_pose[1 - t->l->which] = 0; }
+static void a_pose_that_is_no_number(part *t) { t->pose[1 - t->l->which][0].p.y = NAN; }
+static void a_pose_without_end(part *t) { t->pose[t->l->which][0].q.w = INFINITY; }
+static void a_frame_after_all_ticks(part *t) { t->l->first_tick[0] = INT64_MAX; }
+static void a_column_higher_than_a_mountain(part *t) { t->bed->tile[1].change[5] = INT32_MAX; }
+static void a_column_below_the_rock(part *t) { t->bed->tile[1].change[4000] = INT32_MIN; }
+static void fewer_columns_lost_than_none(part *t) { t->bed->n_lost = INT64_MIN; }
+static void more_columns_lost_than_there_are(part *t) { t->bed->n_lost = INT64_MAX; }
+static void more_columns_in_the_queue_than_it_holds(part *t) { t->bed->n = t->bed->cap + 1; }
+
+typedef struct part_lie {
+    const char *name;
+    void (*tell)(part *t);
+} part_lie;
+
+static const part_lie sensor_lies[] = {
+    LIE(a_sensor_that_has_counted_to_the_end),
+    LIE(losses_to_the_end),
+    LIE(a_latency_of_an_age),
+    LIE(a_delay_of_an_age),
+    LIE(a_rate_beyond_all),
+    LIE(more_samples_on_their_way_than_there_is_room),
+    LIE(a_lidar_that_is_to_be_sampled),
+    LIE(a_turn_at_the_end_of_numbers),
+    LIE(a_turn_that_is_collected_there),
+    LIE(a_turn_that_is_shown_there),
+    LIE(a_third_frame),
+    LIE(poses_that_are_not_there),
+    LIE(a_frame_that_begins_nowhere),
+    LIE(a_pose_that_is_no_number),
+    LIE(a_pose_without_end),
+    LIE(a_frame_after_all_ticks),
+};
+static const part_lie ground_lies[] = {
+    LIE(a_column_higher_than_a_mountain),
+    LIE(a_column_below_the_rock),
+    LIE(fewer_columns_lost_than_none),
+    LIE(more_columns_lost_than_there_are),
+    LIE(more_columns_in_the_queue_than_it_holds),
+};
+
+static part part_of(us_sim *sim) {
+    const us_sensor laser = us_model_find_sensor(sim->model, "r", "laser");
+    part t = {.sim = sim, .k = laser.i < 0 ? NULL : &sim->now.sensor[laser.i], .bed = sim->patch};
+    if (!sim->lidars) return t;
+    t.lidar = sim->model->lidar[0].sensor;
+    t.l = usi_lidar_state_of(sim, 0);
+    for (int k = 0; k < 2; k++)
+        t.pose[k] = usi_lidar_poses_of(sim, &sim->model->lidar[0], k);
+    return t;
+}
+
+static void refuse_each(us_sim *sim, const part_lie *lie, size_t n) {
+    size_t length = 0, lying_length = 0;
+    uint8_t *good = save(sim, &length);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t hash = us_sim_hash(sim);
+        part t = part_of(sim);
+        lie[i].tell(&t);
+        uint8_t *lying = save(sim, &lying_length);
+        assert_int_equal(us_sim_restore(sim, good, length), US_OK);
+        const us_status status = us_sim_restore(sim, lying, lying_length);
+        if (status != US_ERR_SNAPSHOT) fail_msg("%s: status %d", lie[i].name, (int)status);
+        if (us_sim_hash(sim) != hash) fail_msg("%s: has changed something", lie[i].name);
+        free(lying);
+    }
+    free(good);
+}
+
+static void lies_of_sensors_and_lidars_are_refused(void **state) {
+    (void)state;
+    proxy_world w;
+    proxy_world_init(&w,
+                     "<scene name='s' version='1'><world step='1 ms'><shape name='rock' type='sphere' "
+                     "size='1' xyz='3 0 1'/></world><robot name='r' file='../tests/support/carrier.urdf'>"
+                     "<sensor type='range' name='laser' preset='laser' link='base' rate='50 Hz' "
+                     "latency='0.1 s'/><sensor type='lidar' name='lidar' link='base' elevations='0 3 deg' "
+                     "columns='36' rate='20 Hz' max-range='20'/><network/></robot></scene>");
+    // Into the middle of a turn, with samples on their way.
+    proxy_world_step(&w, 225);
+    const part t = part_of(w.sim);
+    assert_true(t.k->n_pending > 0 && t.l->whole >= 0 && t.l->collected >= 0);
+    refuse_each(w.sim, sensor_lies, sizeof sensor_lies / sizeof sensor_lies[0]);
+    proxy_world_step(&w, 50);
+    proxy_world_fini(&w);
+}
+
+static void lies_of_ground_are_refused(void **state) {
+    (void)state;
+    us_spec *spec = NULL;
+    proxy_world w;
+    assert_int_equal(us_spec_load(US_SOURCE_DIR "/scenes/default.xml", NULL, &spec, NULL), US_OK);
+    proxy_world_of(&w, spec);
+    proxy_world_step(&w, 300);
+    assert_true(w.sim->patch && w.sim->patch->n_tile > 0);
+    refuse_each(w.sim, ground_lies, sizeof ground_lies / sizeof ground_lies[0]);
+    proxy_world_step(&w, 50);
+    proxy_world_fini(&w);
+}
+
 // ---------------------------------------------------------------- at random
 
 static uint64_t random_state;
@@ -232,9 +361,9 @@ static void changes_at_random_do_no_harm(void **state) {
 // What a rover on flat ground does not have: soil, beams, legs, breakage, loops, interfaces, gains, a script.
 static void nor_do_they_in_the_scenes(void **state) {
     (void)state;
-    static const char *const names[] = {"lidar",        "default",   "slope",       "hexapod-breakage",
-                                        "rapid",        "low-level", "faults",      "gripper",
-                                        "hexapod-sand", "four-bar",  "every-joint", "convoy"};
+    static const char *const names[] = {
+        "instruments", "lidar",   "default",      "slope",    "hexapod-breakage", "rapid", "low-level",
+        "faults",      "gripper", "hexapod-sand", "four-bar", "every-joint",      "convoy"};
     const int n = getenv("US_LONG_TESTS") ? 1000 : 40;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[4096];
@@ -254,6 +383,8 @@ static void nor_do_they_in_the_scenes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_lie_is_refused_and_the_truth_is_not),
+        cmocka_unit_test(lies_of_sensors_and_lidars_are_refused),
+        cmocka_unit_test(lies_of_ground_are_refused),
         cmocka_unit_test(changes_at_random_do_no_harm),
         cmocka_unit_test(nor_do_they_in_the_scenes),
     };

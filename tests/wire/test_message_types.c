@@ -82,7 +82,21 @@ static void hashes_are_those_that_ros_2_publishes(void **state) {
         {"rcl_interfaces/msg/Log", "e28ce254ca8abc06abf92773b74602cdbf116ed34fbaf294fb9f81da9f318eac"},
         {"std_msgs/msg/Empty", "20b625256f32d5dbc0d04fee44f43c41e51c70d3502f84b4a08e7a9c26a96312"},
         {"rmw_dds_common/msg/ParticipantEntitiesInfo",
-         "91a0593bacdcc50ea9bdcf849a938b128412cc1ea821245c663bcd26f83c295e"}};
+         "91a0593bacdcc50ea9bdcf849a938b128412cc1ea821245c663bcd26f83c295e"},
+        {"simulation_interfaces/msg/Result",
+         "cf43a306adff3337a0a47143d8f5689933bc70a30478f13b077dc1fe3bc5ad17"},
+        {"simulation_interfaces/msg/Resource",
+         "2bb1939cf80f8d2f284afba53cbec60b5ff33759bd39b714128ea8867a34c51a"},
+        {"simulation_interfaces/msg/SimulatorFeatures",
+         "8b101c8529bc0ea3dcf056078254768f39832b9ef0adaf93bd5cea96c0de3305"},
+        {"simulation_interfaces/msg/EntityCategory",
+         "43bdf7933fddf75f6970f7a8fe7078524355d821d390b3954bb46ac36c03dfe1"},
+        {"simulation_interfaces/msg/EntityFilters",
+         "8e7b12e8ea062f14c55de4877221fe1b7cd9749665a7ad8a4ab855fc4b148303"},
+        {"simulation_interfaces/msg/EntityState",
+         "2e0464a85eb80a939025075d6c20761eca6a4cb9d6baf2c0ba373467c8b598d0"},
+        {"simulation_interfaces/msg/Spawnable",
+         "8675aa686f0df1ed7874a6ec210fdce1ac1c07f4e49fc26ec7fb6fe729f6772e"}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const char *hash = us_message_hash(us_message_find(known[i][0]));
         assert_memory_equal(hash, "RIHS01_", 7);
@@ -100,16 +114,36 @@ static void hashes_are_those_that_ros_2_publishes(void **state) {
 static void services_have_the_hashes_of_ros(void **state) {
     (void)state;
     static const char *const known[][2] = {
-        {"DescribeParameters", "845b484d71eb0673dae682f2e3ba3c4851a65a3dcfb97bddd82c5b57e91e4cff"},
-        {"GetParameters", "bf9803d5c74cf989a5de3e0c2e99444599a627c7ff75f97b8c05b01003675cbc"},
-        {"GetParameterTypes", "da199c878688b3e530bdfe3ca8f74cb9fa0c303101e980a9e8f260e25e1c80ca"},
-        {"ListParameters", "3e6062bfbb27bfb8730d4cef2558221f51a11646d78e7bb30a1e83afac3aad9d"},
-        {"SetParameters", "56eed9a67e169f9cb6c1f987bc88f868c14a8fc9f743a263bc734c154015d7e0"},
-        {"SetParametersAtomically", "0e192ef259c07fc3c07a13191d27002222e65e00ccec653ca05e856f79285fcd"}};
+        {"rcl_interfaces/srv/DescribeParameters",
+         "845b484d71eb0673dae682f2e3ba3c4851a65a3dcfb97bddd82c5b57e91e4cff"},
+        {"rcl_interfaces/srv/GetParameters",
+         "bf9803d5c74cf989a5de3e0c2e99444599a627c7ff75f97b8c05b01003675cbc"},
+        {"rcl_interfaces/srv/GetParameterTypes",
+         "da199c878688b3e530bdfe3ca8f74cb9fa0c303101e980a9e8f260e25e1c80ca"},
+        {"rcl_interfaces/srv/ListParameters",
+         "3e6062bfbb27bfb8730d4cef2558221f51a11646d78e7bb30a1e83afac3aad9d"},
+        {"rcl_interfaces/srv/SetParameters",
+         "56eed9a67e169f9cb6c1f987bc88f868c14a8fc9f743a263bc734c154015d7e0"},
+        {"rcl_interfaces/srv/SetParametersAtomically",
+         "0e192ef259c07fc3c07a13191d27002222e65e00ccec653ca05e856f79285fcd"},
+        {"simulation_interfaces/srv/GetEntities",
+         "cb90004c48cd50f37732fb008e22c34c261dd680a723bf0f85d8437ea4498bf7"},
+        {"simulation_interfaces/srv/GetEntitiesStates",
+         "0a76170d0c1c90e1eaf805cfab78ea801d1f82df309a28c1f0fae4b570f19754"},
+        {"simulation_interfaces/srv/GetSimulationState",
+         "3362dcebee4b1afebbf9c4beee5c79c1455385aded62092a892d61fde8644f30"},
+        {"simulation_interfaces/srv/GetSpawnables",
+         "3e25fd827d8bcbd9db5e36ccb190efa22d6f6313897861268ab923bf091a992a"},
+        {"simulation_interfaces/srv/ResetSimulation",
+         "4ce285d7ff9b8ac70dcc95161f32bf54c05a6f4b13427990e41ab40c36c39646"},
+        {"simulation_interfaces/srv/SpawnEntity",
+         "66860313e11009faddbfc8568e5d410d1a11607fe75eeb1308671dc0406fe3a7"},
+        {"simulation_interfaces/srv/StepSimulation",
+         "913fe0653690ce6bf8f09f316e6a626747012e9fca31e26719910d417aa8565c"}};
     static const char *const halves[] = {"Request", "Response"};
     for (size_t i = 0; i < 2 * sizeof known / sizeof *known; i++) {
         char name[100];
-        snprintf(name, sizeof name, "rcl_interfaces/srv/%s_%s", known[i / 2][0], halves[i % 2]);
+        snprintf(name, sizeof name, "%s_%s", known[i / 2][0], halves[i % 2]);
         const char *hash = us_message_hash(us_message_find(name));
         assert_memory_equal(hash, "RIHS01_", 7);
         assert_string_equal(hash + 7, known[i / 2][1]);

@@ -160,6 +160,7 @@ export interface Status {
   step_us: number
   missed: number
   worst_late_ms: number
+  dropped: number // frames of lidars, left out to keep the pace
   clients: number
   recording: { file: string; messages: number; bytes: number } | null
   snapshots: { name: string; time: number }[]

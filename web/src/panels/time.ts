@@ -43,6 +43,7 @@ function create(app: App, root: HTMLElement): void {
   const energy = row(facts, 'Energy', '–', 'energy')
   const cost = row(facts, 'Step takes', '–', 'step-time')
   const missed = row(facts, 'Missed deadlines', '–', 'missed-count')
+  const dropped = row(facts, 'Frames left out', '–', 'dropped-count')
   const clients = row(facts, 'Clients', '–', 'clients')
 
   root.append(
@@ -73,6 +74,7 @@ function create(app: App, root: HTMLElement): void {
     setText(energy, `${show(s.energy)} J`)
     setText(cost, `${show(s.step_us, 3)} µs`)
     setText(missed, s.missed ? `${s.missed}, worst ${show(s.worst_late_ms, 3)} ms` : '0')
+    setText(dropped, s.dropped ? `${s.dropped}, of lidars` : '0')
     setText(clients, String(s.clients))
 
     const names = JSON.stringify(s.snapshots)

@@ -84,7 +84,7 @@ static pole pole_of(us_planet planet, usi_epoch tt) {
     return p;
 }
 
-us_quat usi_planet_turn(us_planet planet, double date) {
+us_quat usi_planet_orientation(us_planet planet, double date) {
     const usi_epoch tt = usi_epoch_of(date);
     double r[3][3];
     us_mat3 out;
