@@ -13,32 +13,32 @@
 
 enum { MAX_FILE = 1 << 16, MAX_WORD = 64, MAX_DATA = 14 };
 
-typedef struct reader {
+typedef struct calibration_text {
     const char *at;  // the text ends with 0
     const char *name;
     int32_t line;
     char matrix[MAX_WORD];  // whose data come
     us_calibration out;
     us_error *err;
-} reader;
+} calibration_text;
 
-static us_status fail(const reader *r, const char *element, const char *remedy, const char *what) {
+static us_status fail(const calibration_text *r, const char *element, const char *remedy, const char *what) {
     const us_place place = {.file = r->name, .line = r->line, .element = element};
     return us_error_set(r->err, US_ERR_SYNTAX, &place, remedy, "%s", what);
 }
 
-static void skip_blanks(reader *r) {
+static void skip_blanks(calibration_text *r) {
     while (*r->at == ' ' || *r->at == '\t' || *r->at == '\r')
         r->at++;
 }
 
-static void skip_line(reader *r) {
+static void skip_line(calibration_text *r) {
     while (*r->at && *r->at != '\n')
         r->at++;
 }
 
 // A value to the end of the line, without quotes, blanks at its end and what follows a "#".
-static void take_word(reader *r, char out[MAX_WORD]) {
+static void take_word(calibration_text *r, char out[MAX_WORD]) {
     size_t n = 0;
     const char quote = *r->at == '"' || *r->at == '\'' ? *r->at++ : 0;
     for (; *r->at && *r->at != '\n' && *r->at != '\r' && (quote ? *r->at != quote : *r->at != '#'); r->at++)
@@ -52,7 +52,7 @@ static void take_word(reader *r, char out[MAX_WORD]) {
 }
 
 // "[1, 2, 3]", over several lines or in one.
-static us_status take_list(reader *r, const char *key, double *out, int32_t max, int32_t *out_n) {
+static us_status take_list(calibration_text *r, const char *key, double *out, int32_t max, int32_t *out_n) {
     static const char *const remedy = "write a list of numbers: [1, 2, 3]";
     int32_t n = 0;
     if (*r->at != '[') return fail(r, key, remedy, "a list begins with [");
@@ -78,7 +78,7 @@ static us_status take_list(reader *r, const char *key, double *out, int32_t max,
 }
 
 // The data of the matrix whose key came last.
-static us_status take_data(reader *r) {
+static us_status take_data(calibration_text *r) {
     us_camera_info *info = &r->out.info;
     const struct {
         const char *name;
@@ -111,7 +111,7 @@ static us_status take_data(reader *r) {
     return US_OK;
 }
 
-static us_status take_size(reader *r, const char *key, int32_t *out) {
+static us_status take_size(calibration_text *r, const char *key, int32_t *out) {
     char word[MAX_WORD];
     take_word(r, word);
     double x = 0;
@@ -123,7 +123,7 @@ static us_status take_size(reader *r, const char *key, int32_t *out) {
     return US_OK;
 }
 
-static us_status take_value(reader *r, const char *key) {
+static us_status take_value(calibration_text *r, const char *key) {
     if (strcmp(key, "image_width") == 0) return take_size(r, key, &r->out.width);
     if (strcmp(key, "image_height") == 0) return take_size(r, key, &r->out.height);
     if (strcmp(key, "data") == 0) return take_data(r);
@@ -140,7 +140,7 @@ static us_status take_value(reader *r, const char *key) {
     return US_OK;
 }
 
-static us_status take_line(reader *r) {
+static us_status take_line(calibration_text *r) {
     char key[MAX_WORD];
     size_t n = 0;
     skip_blanks(r);
@@ -166,7 +166,7 @@ static us_status take_line(reader *r) {
     return status;
 }
 
-static us_status check_whole(reader *r) {
+static us_status check_whole(calibration_text *r) {
     const us_camera_info *info = &r->out.info;
     r->line = 0;
     static const char *const remedy = "give the file that the calibration wrote";
@@ -187,7 +187,7 @@ us_status us_calibration_decode(const char *name, const char *text, size_t lengt
                                 us_error *err) {
     if (!text || !out) return US_ERR_ARG;
     char copy[MAX_FILE + 1];
-    reader r = {.at = copy, .name = name, .line = 1, .err = err};
+    calibration_text r = {.at = copy, .name = name, .line = 1, .err = err};
     if (length > MAX_FILE)
         return fail(&r, NULL, "give the file that the calibration wrote", "it is longer than 64 KiB");
     memcpy(copy, text, length);

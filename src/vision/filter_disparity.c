@@ -8,25 +8,25 @@
 
 #include "vision/vision__stereo.h"
 
-typedef struct job {
+typedef struct disparity_job {
     us_stereo *s;
     const us_filter *filter;
-} job;
+} disparity_job;
 
 // ---- median of 3 x 3 ----
 
-typedef float f8 __attribute__((vector_size(32)));
-typedef float f8_unaligned __attribute__((vector_size(32), may_alias, aligned(4)));
-typedef int32_t i8 __attribute__((vector_size(32)));
+typedef float disparity8 __attribute__((vector_size(32)));
+typedef float disparity8_unaligned __attribute__((vector_size(32), may_alias, aligned(4)));
+typedef int32_t mask8 __attribute__((vector_size(32)));
 
-static inline void order(f8 *a, f8 *b) {
-    const i8 is_less = *a < *b;
-    const f8 low = (f8)(((i8)*a & is_less) | ((i8)*b & ~is_less));
-    *b = (f8)(((i8)*b & is_less) | ((i8)*a & ~is_less));
+static inline void order(disparity8 *a, disparity8 *b) {
+    const mask8 is_less = *a < *b;
+    const disparity8 low = (disparity8)(((mask8)*a & is_less) | ((mask8)*b & ~is_less));
+    *b = (disparity8)(((mask8)*b & is_less) | ((mask8)*a & ~is_less));
     *a = low;
 }
 
-static f8 median_of_nine(f8 p[9]) {
+static disparity8 median_of_nine(disparity8 p[9]) {
     static const uint8_t pair[19][2] = {{1, 2}, {4, 5}, {7, 8}, {0, 1}, {3, 4}, {6, 7}, {1, 2},
                                         {4, 5}, {7, 8}, {0, 3}, {5, 8}, {4, 7}, {3, 6}, {1, 4},
                                         {2, 5}, {4, 7}, {4, 2}, {6, 4}, {4, 2}};
@@ -49,19 +49,20 @@ static void median_row(us_stereo *s, int32_t y) {
     for (int32_t x = 1; x < width - 1; x += 8) {
         // The last vector overlaps the one before.
         const int32_t at = x + 8 <= width - 1 ? x : width - 9;
-        f8 p[9];
+        disparity8 p[9];
         if (at < 1) return;
         for (int i = 0; i < 9; i++)
-            p[i] = *(const f8_unaligned *)(row[i / 3] + at + i % 3 - 1);
-        const f8 was = p[4];
-        const i8 is_none = was == (f8){0} + invalid;
-        const f8 median = median_of_nine(p);
-        *(f8_unaligned *)(to + at) = (f8)(((i8)was & is_none) | ((i8)median & ~is_none));
+            p[i] = *(const disparity8_unaligned *)(row[i / 3] + at + i % 3 - 1);
+        const disparity8 was = p[4];
+        const mask8 is_none = was == (disparity8){0} + invalid;
+        const disparity8 median = median_of_nine(p);
+        *(disparity8_unaligned *)(to + at) =
+            (disparity8)(((mask8)was & is_none) | ((mask8)median & ~is_none));
     }
 }
 
 static void median_strip(void *context, int32_t strip, int32_t thread) {
-    const job *j = context;
+    const disparity_job *j = context;
     (void)thread;
     for (int32_t y = strip * USI_STRIP; y < usi_strip_end(j->s, strip); y++)
         median_row(j->s, y);
@@ -93,7 +94,7 @@ static inline bool belong_together(const us_stereo *s, int32_t a, int32_t b, flo
 }
 
 static void label_strip(void *context, int32_t strip, int32_t thread) {
-    const job *j = context;
+    const disparity_job *j = context;
     us_stereo *s = j->s;
     (void)thread;
     const int32_t width = s->def.width, first = strip * USI_STRIP;
@@ -121,7 +122,7 @@ static void label_strip(void *context, int32_t strip, int32_t thread) {
 }
 
 static void drop_strip(void *context, int32_t strip, int32_t thread) {
-    const job *j = context;
+    const disparity_job *j = context;
     us_stereo *s = j->s;
     (void)thread;
     const float invalid = us_stereo_invalid(&s->def);
@@ -147,7 +148,7 @@ static void join_seams(us_stereo *s, const us_filter *filter) {
 // The farther of the two neighbours: holes are mostly behind edges, where the background is hidden from one
 // side.
 static void fill_strip(void *context, int32_t strip, int32_t thread) {
-    const job *j = context;
+    const disparity_job *j = context;
     us_stereo *s = j->s;
     (void)thread;
     const float invalid = us_stereo_invalid(&s->def);
@@ -171,7 +172,7 @@ static void fill_strip(void *context, int32_t strip, int32_t thread) {
 }
 
 void usi_filter_disparity(us_stereo *s, const us_filter *filter) {
-    job j = {s, filter};
+    disparity_job j = {s, filter};
     const int32_t n_strip = (s->def.height + USI_STRIP - 1) / USI_STRIP;
     if (filter->kind == US_FILTER_MEDIAN) usi_pool_run(s->pool, n_strip, 1, median_strip, &j);
     if (filter->kind == US_FILTER_FILL) usi_pool_run(s->pool, n_strip, 1, fill_strip, &j);

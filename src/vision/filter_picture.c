@@ -5,10 +5,10 @@
 #include "vision/vision__lanes.h"
 #include "vision/vision__stereo.h"
 
-typedef struct job {
+typedef struct picture_job {
     us_stereo *s;
     const us_filter *filter;
-} job;
+} picture_job;
 
 // Sorts two lanes of bytes.
 static inline void order(usi_u8x32 *a, usi_u8x32 *b) {
@@ -64,7 +64,7 @@ static void normalize_row(const us_stereo *s, const uint8_t *plane, int32_t y, i
 }
 
 static void filter_strip(void *context, int32_t strip, int32_t thread) {
-    const job *j = context;
+    const picture_job *j = context;
     us_stereo *s = j->s;
     (void)thread;
     for (int side = 0; side < 2; side++)
@@ -82,7 +82,7 @@ static void filter_strip(void *context, int32_t strip, int32_t thread) {
 }
 
 void usi_filter_picture(us_stereo *s, const us_filter *filter) {
-    job j = {s, filter};
+    picture_job j = {s, filter};
     usi_pool_run(s->pool, (s->def.height + USI_STRIP - 1) / USI_STRIP, 1, filter_strip, &j);
     for (int side = 0; side < 2; side++) {
         uint8_t *t = s->grey[side];
