@@ -199,6 +199,6 @@ extern const cli_command cli_command_run, cli_command_check, cli_command_info, c
     cli_command_sense, cli_command_bench;
 extern const cli_command cli_command_topics, cli_command_echo, cli_command_drive, cli_command_record,
     cli_command_replay, cli_command_doctor, cli_command_tell, cli_command_fault, cli_command_switch,
-    cli_command_timing, cli_command_terrain, cli_command_keys;
+    cli_command_timing, cli_command_terrain, cli_command_keys, cli_command_stereo;
 
 #endif

@@ -87,6 +87,9 @@ foreach(target unit_test_raster unit_test_import unit_test_scene_region unit_tes
   target_link_libraries(${target} PRIVATE ${US_GDAL_FILE})
 endforeach()
 
+# This one writes PNG files of every kind by libpng itself.
+target_include_directories(unit_test_vision_image SYSTEM PRIVATE ${PNG_INCLUDE_DIRS})
+
 add_dependencies(e2e_test_link link_square)
 add_dependencies(e2e_test_serial link_square)
 

@@ -13,6 +13,7 @@
 #include "understudy/gate.h"
 #include "understudy/geom.h"
 #include "understudy/ground_model.h"
+#include "understudy/image.h"
 #include "understudy/interaction.h"
 #include "understudy/interface.h"
 #include "understudy/keys.h"
@@ -41,6 +42,7 @@
 #include "understudy/switch.h"
 #include "understudy/terrain.h"
 #include "understudy/view.h"
+#include "understudy/vision.h"
 #include "understudy/wire.h"
 #include "understudy/world.h"
 

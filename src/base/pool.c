@@ -16,6 +16,7 @@
 #include "base/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 
@@ -199,4 +200,15 @@ void usi_pool_run(usi_pool *pool, int32_t n, int32_t grain, usi_part part, void 
         pthread_cond_wait(&pool->done, &pool->mutex);
     atomic_store(&pool->is_waiting, false);
     pthread_mutex_unlock(&pool->mutex);
+}
+
+// After some polling the processor is left to others: the one that is waited for may need it.
+void usi_pool_wait(_Atomic int32_t *progress, int32_t value) {
+    for (int spin = 0; atomic_load_explicit(progress, memory_order_acquire) < value; spin++) {
+        if (spin < SPIN) {
+            pause_briefly();
+        } else {
+            sched_yield();
+        }
+    }
 }
