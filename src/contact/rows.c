@@ -721,7 +721,7 @@ void usi_keep_rows_of(usi_contacts *c, const usi_island *s, const usi_contact_st
     const usi_block *k = &c->rows.block[s->first_block + blocks.first],
                     *const end = &c->rows.block[s->first_block + blocks.end];
     const double *u = c->solve.u + 3 * (s->first_block + blocks.first);
-    kept_pair pair = {.touch = -1};
+    kept_pair pair = {c->collide.collision_body, c->collide.collision_body, -1, false, false};
     spring x = {NAN, NAN, 0, 0};
     for (; k < end; k++, u += 3) {
         if (k->point < 0) {

@@ -117,8 +117,35 @@ static void two_networks_for_the_same_robots_are_refused(void **state) {
     proxy_world_fini(&w);
 }
 
+// All that a robot needs while it runs is in the model: drives, locomotion, battery, faults, topics, radio
+// link. The spec's memory is gone; what still pointed there would be read here.
+static void robots_run_without_the_spec_that_they_were_made_of(void **state) {
+    (void)state;
+    static const char inside[] =
+        "<fault at='0.2 s' what='motor:front_left_drive=dead' for='0.1 s'/>"
+        "<network><uplink delay='20 ms' loss='0.1'/><downlink delay='5 ms'/></network>";
+    uint64_t hash[2];
+    for (int is_gone = 0; is_gone < 2; is_gone++) {
+        proxy_world w;
+        proxy_world_k10(&w, inside);
+        if (is_gone) {
+            us_spec_destroy(w.spec);
+            w.spec = NULL;
+        }
+        for (int i = 0; i < 10; i++) {
+            assert_int_equal(proxy_world_drive(&w, 0.3, 0, 0.2), US_OK);
+            proxy_world_step(&w, 50);
+        }
+        assert_true(us_sim_get_pose(w.sim, us_model_find_body(w.model, "k10/base")).p.x > 0.02);
+        hash[is_gone] = us_sim_hash(w.sim);
+        proxy_world_fini(&w);
+    }
+    assert_true(hash[0] == hash[1]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(robots_run_without_the_spec_that_they_were_made_of),
         cmocka_unit_test(a_plugin_before_or_behind_the_proxy_changes_nothing_for_either),
         cmocka_unit_test(two_networks_for_the_same_robots_are_refused),
     };
