@@ -13,6 +13,9 @@
 #include "geom/geom.h"
 #include "geom/ray.h"
 #include "ray_peers.h"
+#include "understudy/pace.h"
+#include "understudy/query.h"
+#include "understudy/spec.h"
 
 static const double RANGE = 100;
 
@@ -86,8 +89,9 @@ static rays random_rays(int32_t n, double side) {
 
 typedef struct contest {
     const char *scene;
-    const us_geom *geom;
-    ray_mesh mesh;  // the same surface for the peers
+    const us_geom *geom;  // one shape, or
+    const us_sim *sim;    // a world
+    ray_mesh mesh;        // the same surface for the peers
     rays *r;
     int n_round;
     bool is_json;
@@ -95,8 +99,22 @@ typedef struct contest {
 
 static uint64_t hash_of(const rays *r) { return us_hash_bytes(0, r->hit, (size_t)r->n * sizeof *r->hit); }
 
+static void cast_in_world(const contest *c) {
+    const rays *r = c->r;
+    for (int32_t i = 0; i < r->n; i++) {
+        us_sim_hit hit;
+        us_sim_cast_rays(c->sim, 1, &r->ray[i].o, &r->ray[i].d, r->range[i], NULL, &hit);
+        r->hit[i] = (us_ray_hit){hit.distance, hit.normal};
+        if (hit.geom < 0) r->hit[i].normal = us_vec3_make(0, 0, 0);
+    }
+}
+
 static void cast_one_by_one(const contest *c) {
     const rays *r = c->r;
+    if (c->sim) {
+        cast_in_world(c);
+        return;
+    }
     for (int32_t i = 0; i < r->n; i++)
         r->hit[i] = c->geom->field
                         ? usi_ray_cast_field(c->geom->field, r->ray[i], r->range[i], 0)
@@ -126,7 +144,7 @@ static bool is_same(double ours, double theirs) {
 static bool run_contest(const contest *c) {
     static const char *const own_name[] = {"one by one", "many"};
     bench_samples own[2] = {{0}}, theirs[RAY_EMBREE_CALLS] = {{0}};
-    const bool has_many = c->geom->kind == US_GEOM_HEIGHT_FIELD;
+    const bool has_many = c->geom && c->geom->kind == US_GEOM_HEIGHT_FIELD;
     ray_embree *peer = ray_embree_create(&c->mesh, c->r->n, &c->r->ray[0].o.x, RANGE);
     uint64_t hash[2] = {0};
     double *range = calloc((size_t)c->r->n, sizeof *range);
@@ -237,7 +255,7 @@ static bool bench_terrain_rays(int n_round, bool is_json) {
         rays r[] = {lidar_rays(), picture_rays(us_vec3_make(-25, 0.2, 2.5), 0.2, 640, 480)};
         ray_mesh mesh = mesh_of_field(f);
         for (size_t i = 0; ok && i < sizeof r / sizeof *r; i++) {
-            const contest c = {name, &g, mesh, &r[i], n_round, is_json};
+            const contest c = {name, &g, NULL, mesh, &r[i], n_round, is_json};
             ok = run_contest(&c) && (k || bench_mujoco(f, &r[i], is_json));
         }
         for (size_t i = 0; i < sizeof r / sizeof *r; i++)
@@ -282,11 +300,75 @@ static bool bench_mesh(int n_round, bool is_json) {
     rays r[] = {picture_rays(us_vec3_make(-3, 0, 0), 0, 320, 240), random_rays(50000, 3)};
     bool ok = true;
     for (size_t i = 0; i < sizeof r / sizeof *r; i++) {
-        const contest c = {"100 k triangles", &g, m, &r[i], n_round, is_json};
+        const contest c = {"100 k triangles", &g, NULL, m, &r[i], n_round, is_json};
         ok = ok && run_contest(&c);
         free_rays(&r[i]);
     }
     us_mesh_destroy(mesh);
+    free_mesh(&m);
+    return ok;
+}
+
+// ---------------------------------------------------------------- rocks
+
+enum { ROCKS = 2000, ROCK_SIDES = 7 };
+
+// The corners of a rock: two rings of seven around an axis, and two tips.
+static void rock_corners(int i, us_vec3 *out) {
+    const double r = 0.1 + 0.4 * us_random_uniform(3, 1, (uint64_t)i),
+                 x = 80 * us_random_uniform(3, 2, (uint64_t)i) - 40,
+                 y = 80 * us_random_uniform(3, 3, (uint64_t)i) - 40;
+    for (int k = 0; k < 2 * ROCK_SIDES; k++) {
+        const double turn = 2 * PI * (k % ROCK_SIDES + 0.5 * (k / ROCK_SIDES)) / ROCK_SIDES;
+        out[k] = us_vec3_make(x + r * cos(turn), y + r * sin(turn), k < ROCK_SIDES ? -0.3 * r : 0.3 * r);
+    }
+    out[2 * ROCK_SIDES] = us_vec3_make(x, y, -0.7 * r);
+    out[2 * ROCK_SIDES + 1] = us_vec3_make(x, y, 0.7 * r);
+}
+
+// Their triangles for the peers.
+static void add_rock(ray_mesh *m, const us_vec3 *p) {
+    const int32_t first = m->n_vertex, low = first + 2 * ROCK_SIDES, high = low + 1;
+    memcpy(m->vertex + first, p, (2 * ROCK_SIDES + 2) * sizeof *p);
+    m->n_vertex += 2 * ROCK_SIDES + 2;
+    for (int32_t k = 0; k < ROCK_SIDES; k++) {
+        const int32_t a = first + k, b = first + (k + 1) % ROCK_SIDES, c = a + ROCK_SIDES, d = b + ROCK_SIDES;
+        const int32_t t[4][3] = {{low, b, a}, {a, b, c}, {b, d, c}, {high, c, d}};
+        memcpy(m->triangle[m->n_triangle], t, sizeof t);
+        m->n_triangle += 4;
+    }
+}
+
+static bool bench_rocks(int n_round, bool is_json) {
+    us_spec *spec = NULL;
+    us_model *model = NULL;
+    us_sim *sim = NULL;
+    us_error err = {0};
+    ray_mesh m = {.vertex = calloc((size_t)ROCKS * (2 * ROCK_SIDES + 2), sizeof *m.vertex),
+                  .triangle = calloc((size_t)ROCKS * 4 * ROCK_SIDES, sizeof *m.triangle)};
+    bool ok = m.vertex && m.triangle && us_spec_create(NULL, &spec) == US_OK;
+    for (int i = 0; ok && i < ROCKS; i++) {
+        us_vec3 corner[2 * ROCK_SIDES + 2];
+        us_shape_def shape = us_shape_def_default(US_SHAPE_CONVEX);
+        rock_corners(i, corner);
+        add_rock(&m, corner);
+        shape.link = -1;
+        shape.points = corner;
+        shape.n_point = 2 * ROCK_SIDES + 2;
+        ok = us_spec_add_shape(spec, &shape, NULL) == US_OK;
+    }
+    ok = ok && us_model_compile(spec, NULL, &model, &err) == US_OK &&
+         us_sim_create(model, NULL, &sim, &err) == US_OK;
+    if (!ok) fprintf(stderr, "bench_ray: rocks: %s\n", err.message);
+    rays r = lidar_rays();
+    for (int32_t i = 0; i < r.n; i++)
+        r.ray[i].o.z = 1;
+    const contest c = {"2000 rocks", NULL, sim, m, &r, n_round, is_json};
+    ok = ok && run_contest(&c);
+    free_rays(&r);
+    us_sim_destroy(sim);
+    us_model_destroy(model);
+    us_spec_destroy(spec);
     free_mesh(&m);
     return ok;
 }
@@ -365,24 +447,74 @@ static bool bench_linear(bool is_json) {
 
 // ---------------------------------------------------------------- a rover with a lidar
 
-static bool bench_rover(bool is_json) {
+static const char *const yard =
+    "<scene name='yard' version='1'><world step='1 ms'>"
+    "<shape name='ground' type='height-field' nx='401' ny='401' dx='0.2' dy='0.2' "
+    "expression='0.04*noise(x/1.5, y/1.5) + 0.6*noise(x/14+3, y/14) + 0.004*pow(max(0, hypot(x, y) - 8), "
+    "2)'/>"
+    "<shape type='sphere' size='0.8' xyz='5 1 0.2'/><shape type='cylinder' size='0.3 3' xyz='-4 3 "
+    "1'/></world>"
+    "<repeat name='i' count='5'><robot name='k${i}' file='" US_SOURCE_DIR
+    "/models/k10.urdf' base='floating' xyz='0 ${4*i-8} 0.4'>"
+    "<drive joint='front_left_drive' kd='40' velocity='2 rad/s'/><drive joint='front_right_drive' kd='40' "
+    "velocity='2 rad/s'/><drive joint='rear_left_drive' kd='40' velocity='2 rad/s'/><drive "
+    "joint='rear_right_drive' kd='40' velocity='2 rad/s'/>%s</robot></repeat></scene>";
+static const char *const eye =
+    "<sensor type='lidar' name='lidar' preset='hdl-32e' link='base' xyz='0.12 0 1.45'/>";
+
+// Half a second of five rovers with a lidar each, or without: CPU seconds, and by the clock.
+typedef struct rovers {
+    us_model *model;
+    us_sim *sim;
+    double cpu, wall;
+} rovers;
+
+static bool rovers_init(rovers *x, const char *sensor, int32_t n_thread) {
+    char text[3000];
+    us_spec *spec = NULL;
     us_error err = {0};
-    us_model *model = NULL;
-    us_sim *sim = NULL;
-    bool ok = us_model_load(US_SOURCE_DIR "/scenes/lidar.xml", NULL, &model, &err) == US_OK &&
-              us_sim_create(model, NULL, &sim, &err) == US_OK;
-    if (!ok) fprintf(stderr, "bench_ray: scenes/lidar.xml: %s\n", err.message);
-    double best = INFINITY;
-    for (int round = 0; ok && round < 10; round++) {
-        const double start = bench_cpu_now();
-        for (int k = 0; ok && k < 500; k++)
-            ok = us_sim_step(sim, NULL) == US_OK;
-        best = fmin(best, bench_cpu_now() - start);
+    us_sim_def def = us_sim_def_default();
+    snprintf(text, sizeof text, yard, sensor);
+    *x = (rovers){.cpu = INFINITY, .wall = INFINITY};
+    def.n_thread = n_thread;
+    us_status status = us_spec_load_text(text, strlen(text), "yard.xml", NULL, &spec, &err);
+    if (!status) status = us_model_compile(spec, NULL, &x->model, &err);
+    if (!status) status = us_sim_create(x->model, &def, &x->sim, &err);
+    if (status) fprintf(stderr, "bench_ray: five rovers: %s\n", err.message);
+    us_spec_destroy(spec);
+    return status == US_OK;
+}
+
+static bool rovers_run(rovers *x) {
+    const double cpu = bench_cpu_now();
+    const int64_t wall = us_clock_ns();
+    for (int k = 0; k < 500; k++) {
+        if (us_sim_step(x->sim, NULL)) return false;
     }
-    if (ok && !is_json)
-        printf("%-24s K10 with its HDL-32E: %.1f times real time\n", "scenes/lidar.xml", 0.5 / best);
-    us_sim_destroy(sim);
-    us_model_destroy(model);
+    x->cpu = fmin(x->cpu, bench_cpu_now() - cpu);
+    x->wall = fmin(x->wall, 1e-9 * (double)(us_clock_ns() - wall));
+    return true;
+}
+
+// What the lidars cost is what the rovers take longer with them.
+static bool bench_rover(bool is_json) {
+    rovers with, without, shared;
+    bool ok = rovers_init(&with, eye, 1), ok_2 = rovers_init(&without, "", 1),
+         ok_3 = rovers_init(&shared, eye, 2);
+    ok = ok && ok_2 && ok_3;
+    for (int round = 0; ok && round < 8; round++)
+        ok = rovers_run(&with) && rovers_run(&without) && rovers_run(&shared);
+    if (ok && !is_json) {
+        printf("%-24s a HDL-32E with noise: %.1f times real time on one core\n", "five K10",
+               5 * 0.5 / (with.cpu - without.cpu));
+        printf("%-24s with a HDL-32E each: %.1f times real time on one core, %.1f on two threads\n",
+               "five K10", 0.5 / with.cpu, 0.5 / shared.wall);
+    }
+    rovers *all[] = {&with, &without, &shared};
+    for (int k = 0; k < 3; k++) {
+        us_sim_destroy(all[k]->sim);
+        us_model_destroy(all[k]->model);
+    }
     return ok;
 }
 
@@ -399,7 +531,8 @@ int main(int argc, char **argv) {
             return 2;
         }
     }
-    bool ok = bench_terrain_rays(n_round, is_json) && bench_mesh(n_round, is_json) && bench_plain(is_json) &&
-              bench_linear(is_json) && bench_rover(is_json);
+    bool ok = bench_terrain_rays(n_round, is_json) && bench_mesh(n_round, is_json) &&
+              bench_rocks(n_round, is_json) && bench_plain(is_json) && bench_linear(is_json) &&
+              bench_rover(is_json);
     return ok ? 0 : 1;
 }

@@ -192,11 +192,38 @@ void cli_ros_type(const char *dds, char out[CLI_NAME_MAX]) {
              first + 2, (int)(dds + length - 1 - name), name);
 }
 
+void cli_bus_topic(const char *dds, char out[CLI_NAME_MAX]) {
+    if (cli_is_ros_topic(dds)) {
+        cli_ros_topic(dds, out);
+    } else {
+        snprintf(out, CLI_NAME_MAX, "dds:%.*s", CLI_NAME_MAX - 5, dds);
+    }
+}
+
+int cli_read_interface(const cli_list *files, us_interface **out_types) {
+    *out_types = NULL;
+    if (files->n == 0) return CLI_GO_ON;
+    us_error err = {0};
+    us_interface_def def = us_interface_def_default();
+    def.n_file = files->n;
+    def.files = files->item;
+    if (!us_interface_load(&def, out_types, &err)) return CLI_GO_ON;
+    cli_print_error(&err);
+    return cli_input_code(&err);
+}
+
+const us_message_type *cli_find_type(const us_interface *types, const char *name) {
+    const us_message_type *own = types ? us_interface_find(types, name) : NULL;
+    return own ? own : us_message_find(name);
+}
+
 bool cli_dds_topic(const char *topic, char out[CLI_NAME_MAX]) {
+    const bool is_plain = strncmp(topic, "dds:", 4) == 0;
+    if (is_plain) topic += 4;
     int n = snprintf(out, CLI_NAME_MAX,
-                     cli_is_ros_topic(topic) ? "%s"
-                     : topic[0] == '/'       ? "rt%s"
-                                             : "rt/%s",
+                     is_plain || cli_is_ros_topic(topic) ? "%s"
+                     : topic[0] == '/'                   ? "rt%s"
+                                                         : "rt/%s",
                      topic);
     return n > 0 && n < CLI_NAME_MAX;
 }
@@ -210,6 +237,7 @@ us_qos cli_qos_for_reader(const cli_bus *bus, const char *dds_topic, int32_t dep
         n++;
         qos.is_reliable = qos.is_reliable && e->qos.is_reliable;
         qos.is_transient_local = qos.is_transient_local && e->qos.is_transient_local;
+        if (!qos.partition[0]) snprintf(qos.partition, sizeof qos.partition, "%s", e->partitions);
     }
     // Best effort and volatile matches every writer.
     if (n == 0) qos.is_reliable = qos.is_transient_local = false;

@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "understudy/bus.h"
+#include "understudy/interface.h"
 
 enum { CLI_NAME_MAX = 256 };
 
@@ -39,14 +40,21 @@ void cli_bus_settle(cli_bus *bus, double timeout);
 void cli_ros_topic(const char *dds, char out[CLI_NAME_MAX]);
 // "nav_msgs/msg/Odometry" of "nav_msgs::msg::dds_::Odometry_"; other names stay as they are.
 void cli_ros_type(const char *dds, char out[CLI_NAME_MAX]);
-// "rt/k10/odom" of "/k10/odom" or "k10/odom"; false when it is too long.
+// The name by which a bus knows a topic of DDS: "/k10/odom", or "dds:NAME" of one that is no topic of ROS.
+void cli_bus_topic(const char *dds, char out[CLI_NAME_MAX]);
+// "rt/k10/odom" of "/k10/odom" or "k10/odom", NAME of "dds:NAME"; false when it is too long.
 bool cli_dds_topic(const char *topic, char out[CLI_NAME_MAX]);
 static inline bool cli_is_ros_topic(const char *dds) {
     return dds[0] == 'r' && dds[1] == 't' && dds[2] == '/';
 }
 
+// The types of the files that --interface names. CLI_GO_ON, or the exit code with the error shown; NULL when
+// there are none. To be released.
+int cli_read_interface(const cli_list *files, us_interface **out_types);
+// A type by its name in DDS or ROS, of those files (may be NULL) or built in; NULL when it is not known.
+const us_message_type *cli_find_type(const us_interface *types, const char *name);
 // The QoS with which a reader matches every writer of a topic (as DDS has its name): reliable only when all
-// are, transient-local only when all are.
+// are, transient-local only when all are; in the partitions of one that has any.
 us_qos cli_qos_for_reader(const cli_bus *bus, const char *dds_topic, int32_t depth);
 // The ROS topic that somebody who wrote `topic` timeout likely meant, into out; false when none is near.
 bool cli_bus_nearest(const cli_bus *bus, const char *topic, char out[CLI_NAME_MAX]);

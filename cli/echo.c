@@ -10,6 +10,7 @@ typedef struct echo_options {
     int64_t count;
     double timeout;  // NaN: not given
     bool is_raw, is_csv, is_full;
+    cli_list interface_;
 } echo_options;
 
 enum { PATH_MAX_LENGTH = 512, MAX_DEPTH = 32, MAX_FIELD = 64, MAX_ITEM = 128 };
@@ -18,6 +19,7 @@ typedef struct echo {
     const echo_options *options;
     cli_bus bus;
     char topic[CLI_NAME_MAX], dds_topic[CLI_NAME_MAX];
+    us_interface *types;  // of --interface
     const us_message_type *type;
     us_qos qos;
     us_reader *reader;
@@ -283,7 +285,7 @@ static const char *find_type(const echo *e) {
     for (int32_t i = 0; i < e->bus.n_endpoint; i++) {
         const us_endpoint *p = &e->bus.endpoints[i];
         if (strcmp(p->topic, e->dds_topic) != 0) continue;
-        if (p->is_writer && us_message_find(p->type)) return p->type;
+        if (p->is_writer && cli_find_type(e->types, p->type)) return p->type;
         if (!found || p->is_writer) found = p->type;
     }
     return found;
@@ -307,7 +309,7 @@ static int fail_topic(const echo *e) {
 static int find_topic(echo *e, double until) {
     const char *dds_type = NULL;
     if (e->options->type) {
-        e->type = us_message_find(e->options->type);
+        e->type = cli_find_type(e->types, e->options->type);
         if (!e->type)
             return cli_fail(CLI_BAD_INPUT, "understudy echo",
                             "write it as in nav_msgs/msg/Odometry; \"understudy topics\" shows types",
@@ -321,12 +323,13 @@ static int find_topic(echo *e, double until) {
         cli_pause(0.02);
     }
     if (!dds_type) return CLI_OK;
-    if (!e->type) e->type = us_message_find(dds_type);
+    if (!e->type) e->type = cli_find_type(e->types, dds_type);
     if (e->type) return CLI_GO_ON;
     char type[CLI_NAME_MAX];
     cli_ros_type(dds_type, type);
     return cli_fail(CLI_RUN_FAILED, "understudy echo",
-                    "listen to it with a program that has this type, for example ros2 topic echo",
+                    "name the files with this type: --interface FILE.idl (or .msg); or listen to it with a "
+                    "program that has it, for example ros2 topic echo",
                     "%s is of type %s, which is not known here", e->topic, type);
 }
 
@@ -394,6 +397,14 @@ static int listen_until_done(echo *e) {
     return code == CLI_GO_ON ? CLI_OK : code;
 }
 
+static int finish(echo *e, char *fields, int code) {
+    us_interface_release(e->types);
+    free(e->bytes);
+    free(e->text);
+    free(fields);
+    return code;
+}
+
 static int run(const cli_command *command, int argc, char **argv) {
     echo_options o = {.count = 0, .timeout = NAN};
     const cli_option table[] = {
@@ -403,6 +414,7 @@ static int run(const cli_command *command, int argc, char **argv) {
         {"csv", CLI_FLAG, &o.is_csv, NULL, "a header, then a row per message, \"time\" first"},
         {"raw", CLI_FLAG, &o.is_raw, NULL, "the bytes as they came (CDR), in hex"},
         {"full", CLI_FLAG, &o.is_full, NULL, "arrays with all their elements (the first 128)"},
+        {"interface", CLI_LIST, &o.interface_, "FILE", "types of a robot's own: an IDL or .msg file"},
         {"type", CLI_TEXT, &o.type, "TYPE", "the type to listen for, where a topic has several"},
         {"timeout", CLI_NUMBER, &o.timeout, "S",
          "end when nothing comes for S seconds (5 for the topic to appear, then for ever)"},
@@ -423,7 +435,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (!cli_dds_topic(o.topic, e.dds_topic))
         return cli_fail(CLI_BAD_INPUT, element, "write a name such as /k10/odom",
                         "the topic's name is longer than %d characters", CLI_NAME_MAX - 3);
-    cli_ros_topic(e.dds_topic, e.topic);
+    cli_bus_topic(e.dds_topic, e.topic);
     char *fields = o.field ? strdup(o.field) : NULL;
     for (char *rest = fields, *part; e.n_field < MAX_FIELD && (part = strsep(&rest, ",")) != NULL;) {
         if (part[0]) e.fields[e.n_field++] = part;
@@ -431,14 +443,13 @@ static int run(const cli_command *command, int argc, char **argv) {
     e.bytes = cli_allocate(e.cap_bytes, 1);
     e.text = cli_allocate(e.cap_text, 1);
     cli_catch_stop(NULL);
+    code = cli_read_interface(&o.interface_, &e.types);
+    if (code != CLI_GO_ON) return finish(&e, fields, code);
     code = cli_bus_open(&e.bus, true);
     if (code == CLI_GO_ON) code = find_topic(&e, cli_clock() + (isnan(o.timeout) ? 5 : o.timeout));
     if (code == CLI_GO_ON) code = listen_until_done(&e);
     cli_bus_close(&e.bus);
-    free(e.bytes);
-    free(e.text);
-    free(fields);
-    return code;
+    return finish(&e, fields, code);
 }
 
 const cli_command cli_command_echo = {
@@ -451,6 +462,7 @@ const cli_command cli_command_echo = {
              "\n"
              "Examples:\n"
              "  understudy echo /k10/odom --count 1\n"
-             "  understudy echo /k10/odom --field pose.pose.position,twist.twist.linear.x --csv\n",
+             "  understudy echo /k10/odom --field pose.pose.position,twist.twist.linear.x --csv\n"
+             "  understudy echo dds:rapid_ack --interface rapid.idl\n",
     .run = run,
 };

@@ -1,12 +1,14 @@
 // The noise of a robot's instruments: how the values in a recording scatter while the robot stands.
 //
 // A robot that stands has one value, which may drift: so of each stretch of time in which it stands, by its
-// odometry, the straight line through a value's samples is taken off. What is left is noise: its standard
-// deviation, its correlation from one sample to the next, which for noise with the memory T is exp(-P / T)
-// over the period P, and its grid, where the instrument knows steps alone. Components of one kind (joints,
-// axes) are taken together.
+// odometry, and of at most a minute (or 100 samples), the straight line through a value's samples is taken
+// off. What is left is noise: its standard deviation, its correlation from one sample to the next, which for
+// noise with the memory T is exp(-P / T) over the period P, and its grid, where the instrument knows steps
+// alone. Components of one kind (joints, axes) are taken together. What a number of 32 bits on the wire
+// cannot tell apart is no noise.
 #include "noise.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +40,8 @@ typedef struct fitting {
     series of[US_NOISE_COUNT][MAX_INDEX];
     int64_t first[US_NOISE_COUNT], last[US_NOISE_COUNT];
     int32_t n_sample[US_NOISE_COUNT];
-    double turn[4];  // reference of the orientation, x y z w
+    double rounding[US_NOISE_COUNT];  // the step of a number of 32 bits at the largest value; 0: it has 64
+    double turn[4];                   // reference of the orientation, x y z w
     bool has_turn;
 } fitting;
 
@@ -88,6 +91,17 @@ static void put_members(fitting *f, us_noise_kind kind, const us_message_type *t
     put_time(f, kind, m->log_time);
 }
 
+// Members of 32 bits.
+static void put_floats(fitting *f, us_noise_kind kind, const us_message_type *type, const us_recorded *m,
+                       const char *member) {
+    const double x = us_message_get_number(type, m->bytes, m->length, member);
+    int exponent = 0;
+    put(f, kind, 0, x);
+    put_time(f, kind, m->log_time);
+    (void)frexp(x, &exponent);
+    if (isfinite(x)) f->rounding[kind] = fmax(f->rounding[kind], ldexp(1, exponent - FLT_MANT_DIG));
+}
+
 // The small angles by which an orientation is off the first one.
 static void put_orientation(fitting *f, const us_message_type *type, const us_recorded *m) {
     static const char *const members[] = {"orientation.x", "orientation.y", "orientation.z", "orientation.w"};
@@ -129,8 +143,6 @@ static void take_message(fitting *f, const us_channel_info *c, const us_recorded
                                        NULL};
     static const char *const force[] = {"linear_acceleration.x", "linear_acceleration.y",
                                         "linear_acceleration.z", NULL};
-    static const char *const voltage[] = {"voltage", NULL}, *const current[] = {"current", NULL};
-    static const char *const charge[] = {"percentage", NULL};
     const us_message_type *type = us_message_find(c->type);
     if (!type || strncmp(c->topic, f->prefix, strlen(f->prefix)) != 0) return;
     const char *kind = c->type;
@@ -153,9 +165,9 @@ static void take_message(fitting *f, const us_channel_info *c, const us_recorded
         put_members(f, US_NOISE_IMU_RATE, type, m, rate);
         put_members(f, US_NOISE_IMU_ACCELERATION, type, m, force);
     } else if (strcmp(kind, "sensor_msgs/msg/BatteryState") == 0) {
-        put_members(f, US_NOISE_BATTERY_VOLTAGE, type, m, voltage);
-        put_members(f, US_NOISE_BATTERY_CURRENT, type, m, current);
-        put_members(f, US_NOISE_BATTERY_CHARGE, type, m, charge);
+        put_floats(f, US_NOISE_BATTERY_VOLTAGE, type, m, "voltage");
+        put_floats(f, US_NOISE_BATTERY_CURRENT, type, m, "current");
+        put_floats(f, US_NOISE_BATTERY_CHARGE, type, m, "percentage");
     }
 }
 
@@ -214,10 +226,12 @@ static double find_step(const series *s) {
 static us_noise fit(const fitting *f, us_noise_kind kind) {
     us_noise out = {0};
     double sums[4] = {0};
+    const double period = 1e-9 * (double)(f->last[kind] - f->first[kind]) / (f->n_sample[kind] - 1);
+    const int32_t most = (int32_t)fmax(2 * MIN_SAMPLES, 60 / fmax(period, 1e-3));
     for (int i = 0; i < MAX_INDEX; i++) {
         const series *s = &f->of[kind][i];
         for (int32_t from = 0, to; from < s->n; from = to) {
-            for (to = from; to < s->n && s->stretch[to] == s->stretch[from];)
+            for (to = from; to < s->n && to - from < most && s->stretch[to] == s->stretch[from];)
                 to++;
             add_stretch(s->x + from, to - from, sums);
         }
@@ -229,7 +243,8 @@ static us_noise fit(const fitting *f, us_noise_kind kind) {
     const bool is_odometry = kind >= US_NOISE_ODOM_POSITION && kind <= US_NOISE_ODOM_YAW_RATE;
     if (sums[0] < 1e-24 * sums[2] && is_odometry) return (us_noise){.step = COUNTED};
     const double variance = sums[0] / sums[2], correlation = variance > 0 ? sums[1] / sums[3] / variance : 0;
-    const double period = 1e-9 * (double)(f->last[kind] - f->first[kind]) / (f->n_sample[kind] - 1);
+    // Half a step of the number at most: rounding.
+    if (variance <= 0.25 * f->rounding[kind] * f->rounding[kind]) return (us_noise){0};
     // A grid scatters by itself: a twelfth of its square.
     out.deviation = sqrt(fmax(0, variance - out.step * out.step / 12));
     if (correlation > MIN_CORRELATION && correlation < 1)

@@ -10,7 +10,7 @@
 
 typedef struct record_options {
     const char *path;
-    cli_list topics;
+    cli_list topics, interface_;
     double time;  // NaN: until Ctrl-C
     bool is_quiet;
 } record_options;
@@ -30,6 +30,7 @@ typedef struct track {
 
 typedef struct tape {
     const record_options *options;
+    us_interface *types;  // of --interface
     cli_bus bus;
     us_recorder *recorder;
     track *tracks;  // in the order in which they were found
@@ -46,13 +47,14 @@ static void on_sample(void *context, const us_sample *sample) {
     }
 }
 
-// True when the topic (as DDS has it) is to be recorded.
-static bool is_wanted(const record_options *o, const char *topic) {
-    if (!cli_is_ros_topic(topic)) return false;
-    if (o->topics.n == 0) return true;
-    for (int32_t i = 0; i < o->topics.n; i++) {
+// True when an endpoint's topic is to be recorded: one of ROS, or of a type that --interface names.
+static bool is_wanted(const tape *t, const us_endpoint *e) {
+    const cli_list *topics = &t->options->topics;
+    if (!cli_is_ros_topic(e->topic) && !(t->types && us_interface_find(t->types, e->type))) return false;
+    if (topics->n == 0) return true;
+    for (int32_t i = 0; i < topics->n; i++) {
         char dds[CLI_NAME_MAX];
-        if (cli_dds_topic(o->topics.item[i], dds) && strcmp(dds, topic) == 0) return true;
+        if (cli_dds_topic(topics->item[i], dds) && strcmp(dds, e->topic) == 0) return true;
     }
     return false;
 }
@@ -70,7 +72,7 @@ enum { DEPTH = 1000 };
 static int start_reader(tape *t, track *k) {
     char topic[CLI_NAME_MAX];
     us_error err = {0};
-    cli_ros_topic(k->topic, topic);
+    cli_bus_topic(k->topic, topic);
     k->qos = cli_qos_for_reader(&t->bus, k->topic, DEPTH);
     us_topic_def def = {.topic = topic, .type = k->known, .qos = k->qos, .node = -1};
     if (!us_bus_add_reader(t->bus.bus, &def, on_sample, k, &k->reader, &err)) return CLI_GO_ON;
@@ -85,13 +87,13 @@ static int add_track(tape *t, const us_endpoint *e) {
     *last = k;
     snprintf(k->topic, sizeof k->topic, "%s", e->topic);
     snprintf(k->type, sizeof k->type, "%s", e->type);
-    k->known = us_message_find(e->type);
+    k->known = cli_find_type(t->types, e->type);
     char topic[CLI_NAME_MAX], type[CLI_NAME_MAX];
-    cli_ros_topic(k->topic, topic);
+    cli_bus_topic(k->topic, topic);
     if (!k->known) {
         t->n_unknown++;
         cli_ros_type(k->type, type);
-        cli_warn("record it with ros2 bag, which has its definition",
+        cli_warn("name the files with this type: --interface FILE.idl (or .msg); or record it with ros2 bag",
                  "%s is left out: its type %s is not known here", topic, type);
         return CLI_GO_ON;
     }
@@ -113,7 +115,7 @@ static int follow(tape *t) {
     if (!cli_bus_discover(&t->bus)) return CLI_GO_ON;
     for (int32_t i = 0; i < t->bus.n_endpoint; i++) {
         const us_endpoint *e = &t->bus.endpoints[i];
-        if (!e->is_writer || !is_wanted(t->options, e->topic)) continue;
+        if (!e->is_writer || !is_wanted(t, e)) continue;
         track *k = find_track(t, e);
         int code = CLI_GO_ON;
         if (!k) {
@@ -212,16 +214,16 @@ static int finish(tape *t, int code, double seconds) {
 // Names that nobody writes are reported at the end: they may have come late.
 static void warn_of_missing(const tape *t) {
     for (int32_t i = 0; i < t->options->topics.n; i++) {
-        char dds[CLI_NAME_MAX], near[CLI_NAME_MAX],
+        char dds[CLI_NAME_MAX], near[CLI_NAME_MAX], topic[CLI_NAME_MAX],
             remedy[CLI_NAME_MAX + 32] = "\"understudy topics\" lists what is there";
         bool is_found = false;
         if (!cli_dds_topic(t->options->topics.item[i], dds)) continue;
         for (const track *k = t->tracks; k && !is_found; k = k->next)
             is_found = strcmp(k->topic, dds) == 0;
         if (is_found) continue;
-        if (cli_bus_nearest(&t->bus, dds + 2, near))
-            snprintf(remedy, sizeof remedy, "did you mean %s?", near);
-        cli_warn(remedy, "nobody wrote %s", dds + 2);
+        cli_bus_topic(dds, topic);
+        if (cli_bus_nearest(&t->bus, topic, near)) snprintf(remedy, sizeof remedy, "did you mean %s?", near);
+        cli_warn(remedy, "nobody wrote %s", topic);
     }
 }
 
@@ -230,6 +232,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     const cli_option table[] = {
         {"TOPIC", CLI_REST, &o.topics, "TOPIC", "only these topics"},
         {"time", CLI_NUMBER, &o.time, "S", "seconds to record (until Ctrl-C)"},
+        {"interface", CLI_LIST, &o.interface_, "FILE", "types of a robot's own: an IDL or .msg file"},
         {"quiet", CLI_FLAG, &o.is_quiet, NULL, "no status line and no summary"},
     };
     int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &o.path);
@@ -243,8 +246,12 @@ static int run(const cli_command *command, int argc, char **argv) {
 
     cli_catch_stop(NULL);
     tape t = {.options = &o};
-    code = cli_bus_open(&t.bus, true);
-    if (code != CLI_GO_ON) return code;
+    code = cli_read_interface(&o.interface_, &t.types);
+    if (code == CLI_GO_ON) code = cli_bus_open(&t.bus, true);
+    if (code != CLI_GO_ON) {
+        us_interface_release(t.types);
+        return code;
+    }
     code = open_recorder(&t);
     double begin = cli_clock();
     if (code == CLI_GO_ON) code = record(&t);
@@ -254,6 +261,7 @@ static int run(const cli_command *command, int argc, char **argv) {
                  "nobody wrote any topic: the recording is empty");
     code = finish(&t, code, cli_clock() - begin);
     cli_bus_close(&t.bus);
+    us_interface_release(t.types);
     return code == CLI_GO_ON ? CLI_OK : code;
 }
 

@@ -186,6 +186,18 @@ static void print_json(const cli_bus *bus, entry *entries, int32_t n, bool has_r
     cli_json_end(&json);
 }
 
+// Topics that are neither of ROS nor of its services: robots with types of their own have such.
+static int32_t count_plain(const cli_bus *bus) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < bus->n_endpoint; i++) {
+        const char *topic = bus->endpoints[i].topic;
+        const bool is_ros = topic[0] == 'r' && topic[1] && strchr("tqr", topic[1]) && topic[2] == '/';
+        const bool is_new = i == 0 || strcmp(bus->endpoints[i - 1].topic, topic) != 0;
+        n += is_new && !is_ros && strcmp(topic, "ros_discovery_info") != 0;
+    }
+    return n;
+}
+
 static int run(const cli_command *command, int argc, char **argv) {
     topics_options o = {.wait = 1, .rates = NAN};
     const cli_option table[] = {
@@ -219,6 +231,9 @@ static int run(const cli_command *command, int argc, char **argv) {
         print_json(&bus, entries, n, has_rates);
     } else if (n > 0) {
         print_text(&bus, entries, n, has_rates);
+        const int32_t n_plain = o.is_all ? 0 : count_plain(&bus);
+        if (n_plain > 0)
+            printf("and %d that %s of plain DDS: --all\n", (int)n_plain, n_plain == 1 ? "is" : "are");
     } else {
         printf("no topics on domain %d (%s)\n", (int)us_bus_domain(bus.bus), us_bus_vendor(bus.bus));
         fputs("  remedy: start a robot (understudy run scenes/default.xml), or see what understudy doctor "

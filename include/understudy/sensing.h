@@ -64,9 +64,9 @@ typedef struct us_sensor_fault {
 US_API us_sensor_fault us_sensor_fault_default(void);  // nothing is wrong
 US_API us_sensor_fault us_sim_get_sensor_fault(const us_sim *sim, us_sensor sensor);
 US_API us_status us_sim_set_sensor_fault(us_sim *sim, us_sensor sensor, const us_sensor_fault *fault);
-// While a lidar is held it begins no frame, and casts no beam; the one that it is collecting becomes whole. For
-// who keeps a pace and has fallen behind (`understudy run` does so). An input as others are: recorded, and
-// replayed. How many frames were left out: us_lidar_frame.
+// While a lidar is held it begins no frame, and casts no beam; the one that it is collecting becomes whole.
+// For who keeps a pace and has fallen behind (`understudy run` does so). An input as others are: recorded,
+// and replayed. How many frames were left out: us_lidar_frame.
 US_API us_status us_sim_hold_lidar(us_sim *sim, us_lidar lidar, bool is_held);
 // What is wrong with one reading: an offset, and the standard deviation of white noise that is added, in its
 // unit. US_ERR_NAME: no such reading; US_ERR_VALUE: a number is not finite, or the reading is part of a

@@ -67,7 +67,7 @@ static us_status open_terminal(line *l, us_error *err) {
     l->master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     const bool is_good = l->master >= 0 && !grantpt(l->master) && !unlockpt(l->master) &&
                          !ptsname_r(l->master, l->terminal, sizeof l->terminal) &&
-                         // Terminals can be written by their group, for messages: here that would be commands.
+                         // Terminals can be written by their group, for messages: here these were commands.
                          !chmod(l->terminal, S_IRUSR | S_IWUSR) &&
                          fcntl(l->master, F_SETFL, O_NONBLOCK) == 0;
     if (!is_good)

@@ -112,6 +112,8 @@ void usi_box_tree_destroy(usi_box_tree *t) {
     usi_release(&a, t, t->size, USI_ALIGN);
 }
 
+int32_t usi_box_tree_n(const usi_box_tree *t) { return t ? t->n : 0; }
+
 // ---------------------------------------------------------------- rays
 
 typedef struct slab_ray {

@@ -13,7 +13,8 @@ typedef struct usi_box_tree usi_box_tree;
 // Boxes are finite; they are numbered from 0. n may be 0. US_ERR_MEMORY.
 us_status usi_box_tree_create(const us_aabb *boxes, int32_t n, const us_allocator *allocator,
                               usi_box_tree **out_tree);
-void usi_box_tree_destroy(usi_box_tree *tree);  // NULL is allowed
+void usi_box_tree_destroy(usi_box_tree *tree);     // NULL is allowed
+int32_t usi_box_tree_n(const usi_box_tree *tree);  // boxes; 0 for NULL
 
 // A box that the ray crosses before `until`. Returns how far the ray counts from now on: `until`, or less
 // where something was met; negative: no further.

@@ -196,18 +196,21 @@ static int compare_geoms(const void *a, const void *b) {
 static us_status plant_tree(usi_build *b, us_model *m) {
     enum { MANY = 48 };
     us_aabb *box = usi_arena_alloc(&b->arena, ((size_t)m->n_geom + 1) * sizeof *box, _Alignof(us_aabb));
-    int32_t n = 0;
     m->fixed_geom = usi_arena_alloc(&m->assets.arena, ((size_t)m->n_geom + 1) * sizeof(int32_t), 4);
     if (!box || !m->fixed_geom) return usi_build_out_of_memory(b);
-    for (int32_t i = 0; i < m->n_geom; i++) {
+    int32_t n = 0, rest = m->n_geom;
+    for (int32_t i = m->n_geom - 1; i >= 0; i--) {
         const usi_geom *g = &m->geom[i];
-        if (g->node >= 0 || g->geom.kind == US_GEOM_HEIGHT_FIELD || !isfinite(g->reach)) continue;
-        box[n] = us_geom_box(&g->geom, g->X_NG);
-        m->fixed_geom[n++] = i;
+        const bool may_stand = g->node < 0 && g->geom.kind != US_GEOM_HEIGHT_FIELD && isfinite(g->reach);
+        m->fixed_geom[may_stand ? n++ : --rest] = i;
     }
-    if (n < MANY) return US_OK;
+    if (n < MANY) {
+        for (int32_t i = 0; i < m->n_geom; i++)
+            m->fixed_geom[i] = i;
+        return US_OK;
+    }
     for (int32_t i = 0; i < n; i++)
-        m->geom[m->fixed_geom[i]].is_in_tree = 1;
+        box[i] = us_geom_box(&m->geom[m->fixed_geom[i]].geom, m->geom[m->fixed_geom[i]].X_NG);
     return usi_box_tree_create(box, n, &m->allocator, &m->fixed_tree) ? usi_build_out_of_memory(b) : US_OK;
 }
 

@@ -32,14 +32,13 @@ void usi_lidar_find_targets(us_sim *s) {
     const us_model *m = s->model;
     usi_lidars *x = s->lidars;
     usi_kinematics(s->dyn, s->next.q, s->next.v, NULL);
-    for (int32_t i = 0; i < m->n_geom; i++) {
-        if (!m->geom[i].is_in_tree) x->before[i] = usi_shape_pose(s, i);
-    }
+    for (int32_t at = usi_box_tree_n(m->fixed_tree); at < m->n_geom; at++)
+        x->before[m->fixed_geom[at]] = usi_shape_pose(s, m->fixed_geom[at]);
     usi_kinematics(s->dyn, s->now.q, s->now.v, NULL);
-    for (int32_t i = 0; i < m->n_geom; i++) {
+    for (int32_t at = usi_box_tree_n(m->fixed_tree); at < m->n_geom; at++) {
+        const int32_t i = m->fixed_geom[at];
         const usi_geom *g = &m->geom[i];
         usi_lidar_target *t = &x->all[i];
-        if (g->is_in_tree) continue;
         const us_pose now = usi_shape_pose(s, i);
         *t = (usi_lidar_target){.X_WG = usi_course_of(x->before[i], now),
                                 .geom = i,
@@ -109,9 +108,8 @@ void usi_lidar_choose_targets(us_sim *s, const usi_lidar *l, const usi_course *s
     const double turned = us_vec3_norm(sensor->turn);
     const bool is_narrow = half < 1.5;
     x->n_near = 0;
-    for (int32_t i = 0; i < s->model->n_geom; i++) {
-        const usi_lidar_target *t = &x->all[i];
-        if (s->model->geom[i].is_in_tree) continue;
+    for (int32_t at = usi_box_tree_n(s->model->fixed_tree); at < s->model->n_geom; at++) {
+        const usi_lidar_target *t = &x->all[s->model->fixed_geom[at]];
         if (isfinite(t->radius)) {
             const us_vec3 v = us_vec3_sub(t->centre, o);
             const double r = t->radius + moved + us_vec3_norm(t->shift) + 1e-6, far = l->def->max_range + r;

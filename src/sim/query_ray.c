@@ -199,9 +199,10 @@ static us_status cast_all(const us_sim *s, int32_t n, const us_vec3 *origins, co
     q.s = s;
     usi_shapes_start(s);
     if (m->fixed_tree) cast_into_tree(&q, n, origins, directions, max_distance, filter, out_hits, out_is_hit);
-    for (int32_t k = 0; k < m->n_geom; k++) {
+    for (int32_t at = usi_box_tree_n(m->fixed_tree); at < m->n_geom; at++) {
+        const int32_t k = m->fixed_geom[at];
         const usi_geom *g = &m->geom[k];
-        if (g->is_in_tree || !usi_shape_is_seen(m, k, filter)) continue;
+        if (!usi_shape_is_seen(m, k, filter)) continue;
         q.geom = k;
         q.X_WG = usi_shape_pose(s, k);
         q.box = us_geom_box(&g->geom, q.X_WG);

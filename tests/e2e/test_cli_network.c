@@ -1,5 +1,7 @@
 // understudy topics and echo, as a user has them: real processes on a domain of their own, loopback only.
 #include "test_network_support.h"
+#include "understudy/interface.h"
+#include "understudy/record.h"
 
 static void every_command_of_the_network_explains_itself(void **state) {
     (void)state;
@@ -120,6 +122,63 @@ static void echo_of_an_unknown_topic_names_the_nearest(void **state) {
     assert_has(b.err, "nobody writes it");
 }
 
+// A topic of plain DDS of somebody's own type, in a partition, is heard with the file that has the type.
+static void topics_of_ones_own_types_are_echoed_and_recorded(void **state) {
+    (void)state;
+    const char *const file = "own.idl";
+    FILE *f = fopen(file, "w");
+    assert_non_null(f);
+    fputs("module lab { struct State { @key string<16> name; double level; }; };", f);
+    assert_int_equal(fclose(f), 0);
+    us_error err = {0};
+    us_interface_def types = us_interface_def_default();
+    us_interface *own = NULL;
+    types.n_file = 1;
+    types.files = &file;
+    if (us_interface_load(&types, &own, &err)) fail_msg("%s", err.message);
+    us_bus_def def = us_bus_def_default();
+    us_bus *bus = NULL;
+    us_writer *writer = NULL;
+    def.domain = test_domain();
+    if (us_bus_open(&def, &bus, &err)) fail_msg("%s", err.message);
+    const us_message_type *type = us_interface_find(own, "lab::State");
+    const us_qos qos = {.is_reliable = true, .is_transient_local = true, .depth = 1, .partition = "lab"};
+    const us_topic_def topic = {"dds:lab_state", type, qos, -1};
+    if (us_bus_add_writer(bus, &topic, &writer, &err)) fail_msg("%s", err.message);
+    const us_member_value values[] = {{"name", 0, "tank"}, {"level", 0.75, NULL}};
+    uint8_t bytes[64];
+    size_t length = 0;
+    if (us_message_compose(type, values, 2, bytes, sizeof bytes, &length, &err)) fail_msg("%s", err.message);
+    assert_int_equal(us_writer_write(writer, bytes, length, 0), US_OK);
+
+    outcome a = run("echo dds:lab_state --interface own.idl --count 1 --timeout 20");
+    assert_code(a, 0);
+    assert_string_equal(a.out, "name: tank\nlevel: 0.75\n---\n");
+    outcome b = run("echo dds:lab_state --count 1 --timeout 20");
+    assert_int_equal(b.code, 3);
+    assert_has(b.err, "is of type lab::State, which is not known here");
+    assert_has(b.err, "--interface FILE.idl");
+    assert_int_equal(run("echo dds:lab_state --interface other.idl").code, 2);
+    assert_has(topics_with("/k10/odom", "").out, "and 1 that is of plain DDS: --all");
+    // A recording begins with what is kept, once it has found who keeps it.
+    us_recording *recording = NULL;
+    us_recorded m;
+    bool has = false;
+    const double until = clock_now() + PATIENCE;
+    while (!has) {
+        if (clock_now() > until) fail_msg("nothing is recorded");
+        us_recording_close(recording);
+        assert_code(run("record own.mcap dds:lab_state --interface own.idl --time 2 --quiet"), 0);
+        if (us_recording_open("own.mcap", NULL, &recording, &err)) fail_msg("%s", err.message);
+        assert_int_equal(us_recording_next(recording, &m, &has, &err), US_OK);
+    }
+    assert_true(us_message_get_number(type, m.bytes, m.length, "level") == 0.75);
+    assert_string_equal(us_recording_get_channel(recording, m.channel).topic, "dds:lab_state");
+    us_recording_close(recording);
+    us_bus_close(bus);
+    us_interface_release(own);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(every_command_of_the_network_explains_itself, use_own_domain),
@@ -129,6 +188,7 @@ int main(void) {
         cmocka_unit_test_setup(echo_picks_fields, use_own_domain),
         cmocka_unit_test_setup(echo_makes_csv, use_own_domain),
         cmocka_unit_test_setup(echo_of_an_unknown_topic_names_the_nearest, use_own_domain),
+        cmocka_unit_test_setup(topics_of_ones_own_types_are_echoed_and_recorded, use_own_domain),
     };
     return cmocka_run_group_tests(tests, start_robot, kill_the_rest);
 }

@@ -30,6 +30,8 @@ for target in "${targets[@]}"; do
         complain "$name is not built"
         continue
     fi
+    # As JSON has it, a backslash stands before each quote and each backslash.
+    command=$(sed 's/\\\(["\\]\)/\1/g' <<<"$command")
     # The headers of the messages are made while building: those of the build that is tested are the same.
     command=${command//$work\/generated/$build/generated}
     (cd "$work" && bash -c "${command/ -c / -fsyntax-only }") || complain "$name does not compile"
