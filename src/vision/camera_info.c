@@ -41,8 +41,9 @@ static double collect_rays(const us_camera_model *m, ray_set *rays) {
     double widest = 0;
     rays->n = 0;
     for (int i = 0; i < N_RAY; i++) {
-        const double u = (m->width - 1) * (i % GRID) / (double)(GRID - 1);
-        const double v = (m->height - 1) * (double)(i / GRID) / (GRID - 1);
+        const int column = i % GRID, row = i / GRID;
+        const double u = (m->width - 1) * (double)column / (GRID - 1);
+        const double v = (m->height - 1) * (double)row / (GRID - 1);
         us_vec3 direction;
         if (!us_camera_unproject(m, u, v, &direction, NULL)) continue;
         widest = fmax(widest, acos(fmax(-1, fmin(1, direction.z))));

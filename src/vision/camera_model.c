@@ -193,7 +193,7 @@ us_status us_camera_prepare(us_camera_model *m, us_error *err) {
 // Brown-Conrady of a point of the plane z = 1, with the Jacobian J = [du/dx du/dy; dv/dx dv/dy].
 static void brown(const us_camera_model *m, double x, double y, double *out_x, double *out_y, double J[4]) {
     const double s2 = x * x + y * y, s = sqrt(s2), p1 = m->k[2], p2 = m->k[3];
-    double slope;
+    double slope = 1;
     // f = h / s and f' / s: f' = (h' - f) / s.
     const double f = s > 1e-12 ? bend(m, s, &slope) / s : 1;
     const double g = s > 1e-6 ? (slope - f) / s2 : 2 * (m->k[0] - m->k[5]);

@@ -26,15 +26,23 @@
 // most). Refined is therefore by the costs themselves, summed over 5 x 5 pixels at the disparity of the
 // middle: that leaves 0.04.
 //
-// Threads: rows are handed out in order, and a row stays behind the row before it, by a block of BLOCK
-// pixels. Everything is integer, so the result does not depend on who does what.
+// Threads: bands of USI_BAND rows are handed out in order. A band is done in blocks of BLOCK pixels, all its
+// rows in one block after the other, each row a pixel behind the row before it:
+//
+//     row 0   | block 0 | block 1 | ...
+//     row 1  | block 0 | block 1 | ...
+//     row 2 | block 0 | block 1 | ...
+//
+// and a band stays behind the band before it by a block. Paths of the rows inside a band stay with the
+// thread, in two slots that take turns; only those of its last row go from one processor's memory to
+// another's. Everything is integer, so the result does not depend on who does what.
 #include <string.h>
 
 #include "vision/vision__lanes.h"
 #include "vision/vision__stereo.h"
 #include "vision/vision__winner.h"
 
-// BLOCK: pixels between looks at the progress of the row before. N_BEFORE: paths that come from it. REACH: of
+// BLOCK: pixels of a block. N_BEFORE: paths that come from it. REACH: of
 // the window that refines.
 enum { BLOCK = 32, N_BEFORE = 3, REACH = 2 };
 
@@ -49,6 +57,7 @@ typedef struct row_job {
     us_stereo *s;
     const uint8_t *before;  // paths of the row before; pixel -1 first
     uint8_t *paths;         // of this row
+    uint8_t *along;
     const uint8_t *cost;
     uint16_t *sum;
     size_t pixel;  // bytes from one pixel's paths to the next
@@ -117,80 +126,100 @@ INLINE void do_pixel(const row_job *job, int32_t x, int32_t way, usi_u8x32 *alon
     }
 }
 
-INLINE void do_row(const row_job *job, int32_t y, int32_t n_vector, bool is_second, bool has_diagonal) {
+// Pixels begin to end - 1 of a row, counted in the direction of the sweep.
+INLINE void do_pixels(const row_job *job, int32_t begin, int32_t end, int32_t n_vector, bool is_second,
+                      bool has_diagonal) {
     us_stereo *s = job->s;
     const int32_t n = s->plan.n_column, way = is_second ? -1 : 1;
-    const int32_t y_before = y - way;
-    const bool has_before = y_before >= 0 && y_before < s->def.height;
-    usi_u8x32 along[USI_MAX_VECTOR] = {{0}};
+    usi_u8x32 along[USI_MAX_VECTOR];
     uint16_t sum[32 * USI_MAX_VECTOR];
-    for (int32_t begin = 0; begin < n; begin += BLOCK) {
-        const int32_t end = begin + BLOCK < n ? begin + BLOCK : n;
-        if (has_before && s->pool)
-            usi_pool_wait(&s->progress[y_before * USI_PROGRESS_EACH], end < n ? end + 1 : n);
-        for (int32_t i = begin; i < end; i++) {
-            const int32_t x = is_second ? n - 1 - i : i;
-            if (is_second) {
-                do_pixel(job, x, way, along, sum, n_vector, true, has_diagonal);
-                job->result[s->plan.x0 + x] = usi_pick(s, sum, n_vector, s->plan.x0 + x, false, &job->right);
-            } else {
-                do_pixel(job, x, way, along, job->sum + (size_t)x * s->plan.n_lane, n_vector, false,
-                         has_diagonal);
-            }
+    for (int32_t v = 0; v < n_vector; v++)
+        along[v] = usi_u8_load(job->along + 32 * v);
+    for (int32_t i = begin; i < end; i++) {
+        const int32_t x = is_second ? n - 1 - i : i;
+        if (is_second) {
+            do_pixel(job, x, way, along, sum, n_vector, true, has_diagonal);
+            job->result[s->plan.x0 + x] = usi_pick(s, sum, n_vector, s->plan.x0 + x, false, &job->right);
+        } else {
+            do_pixel(job, x, way, along, job->sum + (size_t)x * s->plan.n_lane, n_vector, false,
+                     has_diagonal);
         }
-        if (s->pool) atomic_store_explicit(&s->progress[y * USI_PROGRESS_EACH], end, memory_order_release);
     }
+    for (int32_t v = 0; v < n_vector; v++)
+        usi_u8_store(job->along + 32 * v, along[v]);
 }
 
 // A copy for each usual number of disparities: 32, 64, 128, and any.
-INLINE void do_row_of(const row_job *job, int32_t y, bool is_second, bool has_diagonal) {
+INLINE void do_pixels_of(const row_job *job, int32_t begin, int32_t end, bool is_second, bool has_diagonal) {
     switch (job->s->plan.n_vector) {
     case 1:
-        do_row(job, y, 1, is_second, has_diagonal);
+        do_pixels(job, begin, end, 1, is_second, has_diagonal);
         break;
     case 2:
-        do_row(job, y, 2, is_second, has_diagonal);
+        do_pixels(job, begin, end, 2, is_second, has_diagonal);
         break;
     case 4:
-        do_row(job, y, 4, is_second, has_diagonal);
+        do_pixels(job, begin, end, 4, is_second, has_diagonal);
         break;
     default:
-        do_row(job, y, job->s->plan.n_vector, is_second, has_diagonal);
+        do_pixels(job, begin, end, job->s->plan.n_vector, is_second, has_diagonal);
         break;
     }
+}
+
+static void do_some(const row_job *job, int32_t begin, int32_t end, bool is_second) {
+    const bool has_diagonal = job->s->def.n_path == 8;
+    if (is_second && has_diagonal) do_pixels_of(job, begin, end, true, true);
+    if (is_second && !has_diagonal) do_pixels_of(job, begin, end, true, false);
+    if (!is_second && has_diagonal) do_pixels_of(job, begin, end, false, true);
+    if (!is_second && !has_diagonal) do_pixels_of(job, begin, end, false, false);
 }
 
 static uint8_t *slot_of(const us_stereo *s, int32_t i) {
     return s->path + (size_t)i * s->path_slot + USI_GUARD;
 }
 
-static void row_part(void *context, int32_t i, int32_t thread) {
-    const sweep *w = context;
+// Row r of a band of n_row rows: where its paths come from and go to.
+static row_job begin_row(const sweep *w, int32_t band, int32_t r, int32_t n_row, int32_t thread) {
     us_stereo *s = w->s;
-    const int32_t y = w->is_second ? s->def.height - 1 - i : i;
+    const int32_t i = band * USI_BAND + r, y = w->is_second ? s->def.height - 1 - i : i;
+    const int32_t own = s->n_slot + 1 + 2 * thread;
     const size_t volume_row = (size_t)s->plan.n_column * s->plan.n_lane;
+    int32_t from = own + ((r + 1) & 1), to = own + (r & 1);
+    // Before the first row is the slot that stays 0.
+    if (r == 0) from = band == 0 ? s->n_slot : (band - 1) % s->n_slot;
+    if (r == n_row - 1) to = band % s->n_slot;
     row_job job = {.s = s,
-                   // Before the first row is the slot that stays 0.
-                   .before = slot_of(s, i == 0 ? s->n_slot : (i - 1) % s->n_slot),
-                   .paths = slot_of(s, i % s->n_slot),
+                   .before = slot_of(s, from),
+                   .paths = slot_of(s, to),
+                   .along = s->along + (size_t)(thread * USI_BAND + r) * s->plan.n_lane,
                    .cost = s->cost + (size_t)y * volume_row,
                    .sum = s->sum + (size_t)y * volume_row,
                    .pixel = N_BEFORE * ((size_t)s->plan.n_lane + USI_GUARD),
                    .result = s->result + (size_t)y * s->def.width};
-    if (!w->is_second) {
-        if (!s->plan.has_window) usi_census_cost(s, y, s->cost + (size_t)y * volume_row);
-        if (s->def.n_path == 8) {
-            do_row_of(&job, y, false, true);
-        } else {
-            do_row_of(&job, y, false, false);
-        }
-        return;
-    }
-    job.right = usi_right_begin(s, y, thread);
-    if (s->def.n_path == 8) {
-        do_row_of(&job, y, true, true);
-    } else {
-        do_row_of(&job, y, true, false);
+    memset(job.along, 0, (size_t)s->plan.n_lane);
+    if (w->is_second) job.right = usi_right_begin(s, y, thread, r);
+    if (!w->is_second && !s->plan.has_window) usi_census_cost(s, y, s->cost + (size_t)y * volume_row);
+    return job;
+}
+
+static void band_part(void *context, int32_t band, int32_t thread) {
+    const sweep *w = context;
+    us_stereo *s = w->s;
+    const int32_t n = s->plan.n_column, left = s->def.height - band * USI_BAND,
+                  n_row = left < USI_BAND ? left : USI_BAND;
+    row_job job[USI_BAND];
+    for (int32_t r = 0; r < n_row; r++)
+        job[r] = begin_row(w, band, r, n_row, thread);
+    for (int32_t begin = 0; begin < n + n_row - 1; begin += BLOCK) {
+        const int32_t end = begin + BLOCK;
+        if (band > 0 && s->pool)
+            usi_pool_wait(&s->progress[(band - 1) * USI_PROGRESS_EACH], end < n ? end + 1 : n);
+        for (int32_t r = 0; r < n_row; r++)
+            do_some(&job[r], usi_clamp(begin - r, 0, n), usi_clamp(end - r, 0, n), w->is_second);
+        if (s->pool)
+            atomic_store_explicit(&s->progress[band * USI_PROGRESS_EACH], usi_clamp(end - (n_row - 1), 0, n),
+                                  memory_order_release);
     }
 }
 
@@ -198,9 +227,10 @@ static void row_part(void *context, int32_t i, int32_t thread) {
 // picture and the slot before the first row are 0.
 static void clear_paths(us_stereo *s) {
     const size_t lanes = (size_t)s->plan.n_lane + USI_GUARD, pixel = N_BEFORE * lanes;
-    memset(s->path, s->plan.p2, (size_t)s->n_slot * s->path_slot);
+    const int32_t n = s->n_slot + 1 + 2 * usi_pool_n_thread(s->pool);
+    memset(s->path, s->plan.p2, (size_t)n * s->path_slot);
     memset(s->path + (size_t)s->n_slot * s->path_slot, 0, s->path_slot);
-    for (int32_t k = 0; k < s->n_slot; k++)
+    for (int32_t k = 0; k < n; k++)
         for (int32_t side = 0; side < 2; side++) {
             uint8_t *at = slot_of(s, k) + (side ? (size_t)(s->plan.n_column + 1) * pixel : 0);
             for (int32_t p = 0; p < N_BEFORE; p++)
@@ -251,9 +281,10 @@ void usi_semi_global(us_stereo *s) {
     clear_paths(s);
     for (int k = 0; k < 2; k++) {
         sweep w = {.s = s, .is_second = k == 1};
-        for (int32_t y = 0; y < s->def.height; y++)
-            atomic_store_explicit(&s->progress[y * USI_PROGRESS_EACH], 0, memory_order_relaxed);
-        usi_pool_run(s->pool, s->def.height, 1, row_part, &w);
+        const int32_t n_band = (s->def.height + USI_BAND - 1) / USI_BAND;
+        for (int32_t i = 0; i < n_band; i++)
+            atomic_store_explicit(&s->progress[i * USI_PROGRESS_EACH], 0, memory_order_relaxed);
+        usi_pool_run(s->pool, n_band, 1, band_part, &w);
     }
     usi_each_strip(s, refine_part);
 }

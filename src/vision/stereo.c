@@ -156,12 +156,13 @@ static size_t lay_out(us_stereo *s, char *base, int32_t n_thread) {
     TAKE(sum, d->is_plain || paths ? volume : 0);
     s->n_slot = n_thread + 1;
     s->path_slot = USI_GUARD + (size_t)(d->width + 2) * 3 * (p->n_lane + USI_GUARD);
-    TAKE(path, paths * (s->n_slot + 1) * s->path_slot + 64);
-    TAKE(progress, paths * d->height * USI_PROGRESS_EACH);
+    TAKE(path, paths * (s->n_slot + 1 + 2 * (size_t)n_thread) * s->path_slot + 64);
+    TAKE(along, paths * n_thread * USI_BAND * p->n_lane);
+    TAKE(progress, paths * (d->height / USI_BAND + 1) * USI_PROGRESS_EACH);
     TAKE(column, windows * p->n_lane);
     TAKE(texture, windows);
     TAKE(right_disparity, pixels);
-    TAKE(right_cost, (size_t)n_thread * d->width);
+    TAKE(right_cost, (size_t)n_thread * USI_BAND * d->width);
     TAKE(result, pixels);
     TAKE(other, pixels);
     TAKE(label, pixels);

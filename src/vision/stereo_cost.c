@@ -137,7 +137,7 @@ static void match_row(const window *w, int32_t y, int32_t thread) {
     uint16_t copy[32 * USI_MAX_VECTOR];
     const float invalid = us_stereo_invalid(&s->def);
     float *row = s->result + (size_t)y * s->def.width;
-    const usi_right_view right = usi_right_begin(s, y, thread);
+    const usi_right_view right = usi_right_begin(s, y, thread, 0);
     int32_t texture = 0;
     for (int32_t i = 0; i < 2 * w->radius; i++) {
         change_sums(w, sum, i, -1);

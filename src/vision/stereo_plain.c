@@ -161,7 +161,7 @@ void usi_stereo_plain(us_stereo *s) {
     }
     for (int32_t y = 0; y < s->def.height; y++) {
         float *row = s->result + (size_t)y * s->def.width;
-        const usi_right_view right = usi_right_begin(s, y, 0);
+        const usi_right_view right = usi_right_begin(s, y, 0, 0);
         for (int32_t k = 0; k < s->plan.n_column; k++) {
             // Paths: the second sweep goes from right to left, blocks from left to right; the first of equals
             // counts.

@@ -25,6 +25,7 @@ enum {
     USI_MAX_PLANE = 8,      // bytes of the longest census
     USI_GUARD = 32,         // bytes between the lanes of two pixels of a path (semi_global.c)
     USI_MAX_VECTOR = 16,    // vectors of 32 lanes in US_STEREO_MAX_DISPARITY
+    USI_BAND = 8,           // rows that a thread does together (semi_global.c)
     USI_PROGRESS_EACH = 16  // progress counters stand a cache line apart
 };
 
@@ -54,12 +55,13 @@ struct us_stereo {
     uint16_t *sum;                // [height][n_column][n_lane], in the order of usi_mixed
     uint8_t *path;                // [slot][n_column + 2][3][n_lane + USI_GUARD]
     size_t path_slot;             // bytes of a slot
-    int32_t n_slot;               // and one more, of zeros, before the first row
-    _Atomic int32_t *progress;    // [height * USI_PROGRESS_EACH]
+    int32_t n_slot;               // of last rows of bands; then one of zeros; then two of each thread
+    uint8_t *along;               // [thread][USI_BAND][n_lane]: paths along the rows
+    _Atomic int32_t *progress;    // [bands * USI_PROGRESS_EACH]: pixels of a band's last row that are done
     uint16_t *column;             // [thread][n_column + 2 radius][n_lane]: columns of a window
     int32_t *texture;             // [thread][n_column + 2 radius]
     int16_t *right_disparity;     // [height][width]: what each right pixel was found by
-    uint16_t *right_cost;         // [thread][width]
+    uint16_t *right_cost;         // [thread][USI_BAND][width]
     float *result, *other;        // [height][width]
     int32_t *label, *count;       // [height][width], of speckles
     int32_t *plain;               // [2][n_lane][n_column][height]: paths of the plain code

@@ -15,9 +15,9 @@ typedef struct usi_right_view {
     uint16_t *cost;
 } usi_right_view;
 
-static inline usi_right_view usi_right_begin(us_stereo *s, int32_t y, int32_t thread) {
+static inline usi_right_view usi_right_begin(us_stereo *s, int32_t y, int32_t thread, int32_t row) {
     const usi_right_view right = {s->right_disparity + (size_t)y * s->def.width,
-                                  s->right_cost + (size_t)thread * s->def.width};
+                                  s->right_cost + (size_t)(thread * USI_BAND + row) * s->def.width};
     for (int32_t x = 0; x < s->def.width; x++) {
         right.disparity[x] = INT16_MIN;
         right.cost[x] = UINT16_MAX;
