@@ -10,9 +10,7 @@
 
 enum { MAX_READ = 64 };
 
-static void copy_text(char *to, size_t cap, const char *from) {
-    snprintf(to, cap, "%s", from ? from : "");
-}
+static void copy_text(char *to, size_t cap, const char *from) { snprintf(to, cap, "%s", from ? from : ""); }
 
 // The hash of the type as the endpoint's user data has it.
 static void read_hash(const dds_qos_t *qos, char *out, size_t cap) {

@@ -68,8 +68,7 @@ static us_status open_terminal(line *l, us_error *err) {
     const bool is_good = l->master >= 0 && !grantpt(l->master) && !unlockpt(l->master) &&
                          !ptsname_r(l->master, l->terminal, sizeof l->terminal) &&
                          // Terminals can be written by their group, for messages: here these were commands.
-                         !chmod(l->terminal, S_IRUSR | S_IWUSR) &&
-                         fcntl(l->master, F_SETFL, O_NONBLOCK) == 0;
+                         !chmod(l->terminal, S_IRUSR | S_IWUSR) && fcntl(l->master, F_SETFL, O_NONBLOCK) == 0;
     if (!is_good)
         return us_error_set(err, US_ERR_IO, NULL,
                             "End programs that have terminals open, or do without --serial.",

@@ -177,6 +177,12 @@ static void commands_that_compute_end(void **state) {
     press_at_all_times("info %s/scenes/%s.xml", "forest");
     press_at_all_times("eval %s/scenes/%s.xml", "forest");
     press_at_all_times("sense %s/scenes/%s.xml --time 1000 -o frame.ply", "lidar");
+    char line[1024];
+    snprintf(line, sizeof line,
+             "stereo %s/examples/stereo/left.png %s/examples/stereo/right.png --from -100 "
+             "--disparities 256 -o d.png",
+             US_SOURCE_DIR, US_SOURCE_DIR);
+    press_at_all_times(line, "");
     press("keys create keystore", 0.01);
     for (int i = 0; i < 3; i++) {
         // A site that was not finished is in the way of the next.

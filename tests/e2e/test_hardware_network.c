@@ -129,8 +129,8 @@ static char *words_of(const char *topic) {
 static void operators_see_the_same_robot_as_the_proxy(void **state) {
     (void)state;
     NEEDS_HARDWARE();
-    // What the proxy has beside: the truth, trajectories, the rover services but for the motors', requests,
-    // and what ROS 2 wants of a node.
+    // What the proxy has beside: the truth, a lidar and its frame, trajectories, the rover services but for
+    // the motors', requests, and what ROS 2 wants of a node.
     static const char proxy_alone[] = "hears rq/k10/driver/describe_parametersRequest\n"
                                       "hears rq/k10/driver/get_logger_levelsRequest\n"
                                       "hears rq/k10/driver/get_parameter_typesRequest\n"
@@ -165,9 +165,11 @@ static void operators_see_the_same_robot_as_the_proxy(void **state) {
                                       "says rr/k10/waitReply\n"
                                       "says rt/k10/locomotor/status\n"
                                       "says rt/k10/navigator/status\n"
+                                      "says rt/k10/points\n"
                                       "says rt/k10/pose_estimator/status\n"
                                       "says rt/parameter_events\n"
                                       "says rt/rosout\n"
+                                      "says rt/tf_static\n"
                                       "says rt/understudy/truth/k10/battery\n"
                                       "says rt/understudy/truth/k10/imu\n"
                                       "says rt/understudy/truth/k10/odom\n";
@@ -189,7 +191,11 @@ static void operators_see_the_same_robot_as_the_proxy(void **state) {
         difference(&a, &b, more, sizeof more);
         difference(&b, &a, less, sizeof less);
         if (strcmp(more, proxy_alone) == 0 && strcmp(less, hardware_alone) == 0) break;
-        if (clock_now() > until) fail_msg("the proxy alone:\n%sthe hardware alone:\n%s", more, less);
+        if (clock_now() > until) {
+            // More than a message of the test library holds.
+            fprintf(stderr, "the proxy alone:\n%sthe hardware alone:\n%s", more, less);
+            fail_msg("these are not the differences that are known");
+        }
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
     us_bus_close(bus_here);
