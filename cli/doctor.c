@@ -106,8 +106,8 @@ static void print_facts(const cli_doctor *d) {
         const us_participant *p = &d->bus.participants[i];
         char nodes[1024];
         list_nodes(d, p, nodes, sizeof nodes);
-        printf("  %s on %s: %s\n", p->vendor, p->host[0] ? p->host : "(host unknown)",
-               nodes[0] ? nodes : "no node of ROS");
+        printf("  %s on %s: %s\n", p->vendor[0] ? p->vendor : "(vendor unknown)",
+               p->host[0] ? p->host : "(host unknown)", nodes[0] ? nodes : "no node of ROS");
     }
     if (d->bus.n_participant == 0) printf("  nobody else\n");
 }

@@ -161,6 +161,12 @@ US_API us_status us_reader_take(us_reader *reader, void *buf, size_t cap, size_t
 // Waits until a sample waits in any reader without callback, or the timeout (s) is over. True when one waits.
 US_API bool us_bus_wait(us_bus *bus, double timeout);
 
+// How requests and replies are carried (understudy/service.h).
+typedef enum us_dialect {
+    US_DIALECT_CYCLONE,  // rmw_cyclonedds_cpp
+    US_DIALECT_FASTDDS,  // rmw_fastrtps_cpp
+} us_dialect;
+
 // What is on the network: one entry per endpoint of anybody, this bus included, in the order of their ids.
 typedef struct us_endpoint {
     bool is_writer;
@@ -176,6 +182,7 @@ typedef struct us_endpoint {
     bool is_xcdr2;                       // the second version of CDR can
     bool is_keyed;                       // its type has keys
     char partitions[US_PARTITION_TEXT];  // their names with commas between; "": the unnamed one
+    us_dialect dialect;                  // of a service's endpoint or a client's
 } us_endpoint;
 // Fills at most cap entries; *out_n is how many there are.
 US_API us_status us_bus_list(us_bus *bus, us_endpoint *out, int32_t cap, int32_t *out_n);
@@ -184,7 +191,7 @@ typedef struct us_participant {
     uint8_t id[16];
     bool is_own;
     char host[64];    // where it says it runs, "" when it does not
-    char vendor[32];  // "cyclone", "fastdds", or the vendor id in hex
+    char vendor[32];  // "cyclone", "fastdds", the vendor's number in hex, or "" where keys hide it
     char enclave[64];
     int32_t n_node;
 } us_participant;

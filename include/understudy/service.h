@@ -22,11 +22,6 @@
 extern "C" {
 #endif
 
-typedef enum us_dialect {
-    US_DIALECT_CYCLONE,  // rmw_cyclonedds_cpp
-    US_DIALECT_FASTDDS,  // rmw_fastrtps_cpp
-} us_dialect;
-
 US_API us_dialect us_bus_dialect(const us_bus *bus);  // of its vendor
 
 // Who asks, and with which number.

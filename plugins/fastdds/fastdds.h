@@ -20,6 +20,7 @@
 #include <map>
 #include <sstream>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,7 @@ class ByteType : public fast::TopicDataType {
 
 struct Peer {
     std::string user_data, host;
+    uint16_t vendor = 0;  // as the standard numbers them; 0: our own
 };
 
 // What discovery told, by id: own things are put in by hand, for Fast DDS does not announce a participant to
@@ -88,6 +90,8 @@ class Network : public fast::DomainParticipantListener {
     void add(const us_endpoint &endpoint);
     void remove(const Id &endpoint);
     void add(const Id &participant, const Peer &peer);
+    // Of an endpoint; that of Fast DDS where nothing else is known.
+    us_dialect dialect_of(const Id &endpoint);
 
     void list(usi_visit_endpoint *visit, void *context);
     void list(usi_visit_peer *visit, void *context);
@@ -129,8 +133,9 @@ struct usi_vendor_endpoint : public eprosima::fastdds::dds::DataReaderListener, 
     understudy::Id id{};
     std::string topic;
     bool is_reliable = false, is_keyed = false, has_ends = false, meets_own = false;
-    // Endpoints of Cyclone that Fast DDS takes for matched, and that do not match.
-    std::atomic<int32_t> n_stranger{0};
+    // Endpoints of the dialect of Cyclone that Fast DDS takes for matched, and that do not match.
+    std::mutex stranger_lock;
+    std::set<understudy::Id> strangers;
     eprosima::fastdds::dds::DataWriter *writer = nullptr;
     eprosima::fastdds::dds::DataReader *reader = nullptr;
 
@@ -146,6 +151,10 @@ struct usi_vendor_endpoint : public eprosima::fastdds::dds::DataReaderListener, 
     bool has_waiting = false;
     understudy::Carried waiting;
     eprosima::fastdds::dds::SampleInfo waiting_info;
+
+    bool is_stranger(const understudy::Id &other) const;
+    int32_t n_stranger();
+    void note_match(const eprosima::fastrtps::rtps::InstanceHandle_t &other, int32_t change);
 
     void on_data_available(eprosima::fastdds::dds::DataReader *from) override;
     void on_subscription_matched(eprosima::fastdds::dds::DataReader *from, const eprosima::fastdds::dds::SubscriptionMatchedStatus &status) override;

@@ -45,7 +45,9 @@ template <class Proxy> static us_endpoint describe(const Proxy &proxy, bool is_w
     std::copy(participant.begin(), participant.end(), e.participant);
     copy_text(e.topic, sizeof e.topic, proxy.topicName().to_string());
     copy_text(e.type, sizeof e.type, proxy.typeName().to_string());
-    read_hash(proxy.m_qos.m_userData.getValue(), e.hash, sizeof e.hash);
+    const Bytes user_data = proxy.m_qos.m_userData.getValue();
+    e.dialect = usi_dialect_of(e.id, user_data.data(), user_data.size());
+    read_hash(user_data, e.hash, sizeof e.hash);
     e.qos.is_reliable = proxy.m_qos.m_reliability.kind == fast::RELIABLE_RELIABILITY_QOS;
     e.qos.is_transient_local = proxy.m_qos.m_durability.kind >= fast::TRANSIENT_LOCAL_DURABILITY_QOS;
     e.qos.depth = 1;  // is not announced
@@ -78,6 +80,7 @@ void Network::on_participant_discovery(fast::DomainParticipant * /*participant*/
         for (const auto &property : info.info.m_properties) {
             if (property.first() == "__Hostname") peer.host = property.second();
         }
+        peer.vendor = static_cast<uint16_t>(info.info.m_VendorId[0] << 8 | info.info.m_VendorId[1]);
         add(id, peer);
         return;
     }
@@ -135,6 +138,13 @@ void Network::add(const Id &participant, const Peer &peer) {
     peers[participant] = peer;
 }
 
+us_dialect Network::dialect_of(const Id &endpoint) {
+    if (!usi_id_is_hashed(endpoint.data())) return usi_dialect_of(endpoint.data(), nullptr, 0);
+    const std::lock_guard<std::mutex> guard(lock);
+    const auto found = endpoints.find(endpoint);
+    return found == endpoints.end() ? US_DIALECT_FASTDDS : found->second.dialect;
+}
+
 // What is visited is a copy: the visitor may take as long as it likes.
 void Network::list(usi_visit_endpoint *visit, void *context) {
     std::unique_lock<std::mutex> guard(lock);
@@ -153,6 +163,7 @@ void Network::list(usi_visit_peer *visit, void *context) {
         peer.user_data = entry.second.user_data.data();
         peer.n_user_data = entry.second.user_data.size();
         peer.host = entry.second.host.c_str();
+        peer.vendor = entry.second.vendor;
         visit(context, &peer);
     }
 }

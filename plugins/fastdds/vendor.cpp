@@ -175,7 +175,8 @@ us_status use_server(const usi_vendor_open &def, fast::DomainParticipantQos &qos
     return US_OK;
 }
 
-// Endpoints of requests ask for and offer what the defaults of Cyclone do not: Fast DDS does not compare these policies.
+// Endpoints of requests ask for and offer what the defaults of Cyclone do not: Fast DDS does not compare these policies. With keys the two have not met
+// then for Fast DDS either, which waits for the key of the other endpoint.
 template <class Qos> void set_meeting(Qos &qos, usi_meeting meeting) {
     if (meeting == USI_MEET_OWN) qos.presentation().ordered_access = true;
 }
@@ -191,7 +192,7 @@ fast::Publisher *use_publisher(usi_vendor_participant *p, usi_meeting meeting, c
     fast::Publisher *&publisher = p->publishers[{meeting, partition}];
     fast::PublisherQos qos = fast::PUBLISHER_QOS_DEFAULT;
     set_partition(qos, partition);
-    if (!p->is_secured) set_meeting(qos, meeting);
+    set_meeting(qos, meeting);
     if (!publisher) publisher = p->participant->create_publisher(qos);
     return publisher;
 }
@@ -201,7 +202,7 @@ fast::Subscriber *use_subscriber(usi_vendor_participant *p, usi_meeting meeting,
     fast::Subscriber *&subscriber = p->subscribers[{meeting, partition}];
     fast::SubscriberQos qos = fast::SUBSCRIBER_QOS_DEFAULT;
     set_partition(qos, partition);
-    if (!p->is_secured) set_meeting(qos, meeting);
+    set_meeting(qos, meeting);
     if (!subscriber) subscriber = p->participant->create_subscriber(qos);
     return subscriber;
 }
@@ -228,7 +229,7 @@ us_status open_participant(const usi_vendor_open &def, usi_vendor_participant *p
                                   : "Look at the network interfaces of this machine and at FASTRTPS_DEFAULT_PROFILES_FILE if it is set.");
     }
     if (!use_publisher(p, USI_MEET_ALL, "") || !use_subscriber(p, USI_MEET_ALL, "")) return set_error(err, US_ERR_MEMORY, "Fast DDS cannot make a publisher and a subscriber", nullptr);
-    p->network.add(to_id(p->participant->guid()), Peer{def.user_data, hostname()});
+    p->network.add(to_id(p->participant->guid()), Peer{def.user_data, hostname(), 0});
     return US_OK;
 }
 
@@ -345,6 +346,7 @@ void announce_own(usi_vendor_endpoint *e, const usi_vendor_endpoint_def &def) {
     own.qos = def.qos;
     std::memcpy(own.partitions, def.qos.partition, sizeof own.partitions);
     own.is_xcdr1 = true;
+    own.dialect = US_DIALECT_FASTDDS;
     e->owner->network.add(own);
 }
 
@@ -355,7 +357,7 @@ us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoint_def 
     e->owner = p;
     e->topic = def.topic;
     e->is_reliable = def.qos.is_reliable;
-    e->meets_own = def.meeting == USI_MEET_OWN && !p->is_secured;
+    e->meets_own = def.meeting == USI_MEET_OWN;
     e->is_keyed = def.key || def.is_keyed;
     e->has_ends = def.has_ends;
     e->on_sample = def.on_sample;
@@ -439,7 +441,7 @@ void vendor_remove(usi_vendor_endpoint *e) {
     p->network.remove(e->id);
     if (e->writer) {
         // What was written last may still be under way. The first reader that does not answer ends the waiting for all.
-        if (e->n_stranger > 0) {
+        if (e->n_stranger() > 0) {
             e->writer->wait_for_acknowledgments({0, 20000000});  // strangers do not acknowledge
         } else if (e->is_reliable && !p->has_deaf_reader) {
             p->has_deaf_reader = e->writer->wait_for_acknowledgments(linger_of(p)) != ReturnCode_t::RETCODE_OK;
@@ -568,7 +570,7 @@ us_sample make_sample(const Carried &data, const fast::SampleInfo &info) {
 bool fetch(usi_vendor_endpoint *e) {
     while (!e->has_waiting) {
         if (e->reader->take_next_sample(&e->waiting, &e->waiting_info) != ReturnCode_t::RETCODE_OK) return false;
-        e->has_waiting = e->waiting_info.valid_data;
+        e->has_waiting = e->waiting_info.valid_data && !e->is_stranger(to_id(e->waiting_info.sample_identity.writer_guid()));
     }
     return true;
 }
@@ -603,10 +605,10 @@ bool vendor_has_sample(usi_vendor_endpoint *e) {
 int32_t vendor_n_match(usi_vendor_endpoint *e) {
     if (e->writer) {
         fast::PublicationMatchedStatus status;
-        return e->writer->get_publication_matched_status(status) == ReturnCode_t::RETCODE_OK ? status.current_count - e->n_stranger : 0;
+        return e->writer->get_publication_matched_status(status) == ReturnCode_t::RETCODE_OK ? status.current_count - e->n_stranger() : 0;
     }
     fast::SubscriptionMatchedStatus status;
-    return e->reader->get_subscription_matched_status(status) == ReturnCode_t::RETCODE_OK ? status.current_count - e->n_stranger : 0;
+    return e->reader->get_subscription_matched_status(status) == ReturnCode_t::RETCODE_OK ? status.current_count - e->n_stranger() : 0;
 }
 
 // ---- the network --------------------------------------------------------------------------------------------------------
@@ -660,15 +662,29 @@ us_status set_error(us_error *err, us_status code, const std::string &message, c
 
 }  // namespace understudy
 
-// Vendors begin the ids of what is theirs with the number that the standard gave them.
-template <class Handle> static bool is_cyclone(const Handle &handle) { return handle.value[0] == 0x01 && handle.value[1] == 0x10; }
+bool usi_vendor_endpoint::is_stranger(const Id &other) const { return meets_own && owner->network.dialect_of(other) == US_DIALECT_CYCLONE; }
+
+int32_t usi_vendor_endpoint::n_stranger() {
+    const std::lock_guard<std::mutex> guard(stranger_lock);
+    return static_cast<int32_t>(strangers.size());
+}
+
+// What ends a match may be forgotten by then.
+void usi_vendor_endpoint::note_match(const rtps::InstanceHandle_t &handle, int32_t change) {
+    Id other;
+    for (size_t i = 0; i < other.size(); i++) other[i] = handle.value[i];
+    const bool is_begun = change > 0 && is_stranger(other);
+    const std::lock_guard<std::mutex> guard(stranger_lock);
+    if (is_begun) strangers.insert(other);
+    if (change < 0) strangers.erase(other);
+}
 
 void usi_vendor_endpoint::on_subscription_matched(fast::DataReader * /*from*/, const fast::SubscriptionMatchedStatus &status) {
-    if (meets_own && is_cyclone(status.last_publication_handle)) n_stranger += status.current_count_change;
+    note_match(status.last_publication_handle, status.current_count_change);
 }
 
 void usi_vendor_endpoint::on_publication_matched(fast::DataWriter * /*from*/, const fast::PublicationMatchedStatus &status) {
-    if (meets_own && is_cyclone(status.last_subscription_handle)) n_stranger += status.current_count_change;
+    note_match(status.last_subscription_handle, status.current_count_change);
 }
 
 void usi_vendor_endpoint::on_data_available(fast::DataReader *from) {
@@ -683,6 +699,7 @@ void usi_vendor_endpoint::on_data_available(fast::DataReader *from) {
         while (from->take_next_sample(&waiting, &waiting_info) == ReturnCode_t::RETCODE_OK) {
             if (!waiting_info.valid_data && !has_ends) continue;
             const us_sample sample = make_sample(waiting, waiting_info);
+            if (is_stranger(to_id(waiting_info.sample_identity.writer_guid()))) continue;
             on_sample(context, &sample);
         }
     } catch (const std::exception &) {

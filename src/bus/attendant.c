@@ -2,7 +2,7 @@
 // wait for.
 //
 //   - Nodes are announced again when somebody is heard who reads another layout.
-//   - The twin is opened, a bus of the other vendor, when a program of that vendor asks one of the services:
+//   - The twin is opened, a bus of the other vendor, when a program asks one of the services in its dialect:
 //     see request.c. Until then there is none, and none where the other vendor is not installed.
 //   - Requests go to the handlers of services that have one.
 //   - Replies to somebody whose reader is not known yet are kept until it is.
@@ -61,15 +61,10 @@ us_status usi_bus_twin(us_bus *bus, us_bus **out_twin, us_error *err) {
 
 // ---- who asks ----
 
-static bool is_of_vendor(const uint8_t id[USI_ID_LENGTH], const us_bus *bus) {
-    const bool is_cyclone = id[0] == 0x01 && id[1] == 0x10, is_fastdds = id[0] == 0x01 && id[1] == 0x0f;
-    return bus->vendor == usi_cyclone_vendor() ? !is_fastdds : !is_cyclone;
-}
-
 // Runs in the vendor's discovery: remembers, and wakes.
 static void on_writer(void *context, const us_endpoint *e) {
     us_bus *bus = context;
-    if (strncmp(e->topic, "rq/", 3) != 0 || is_of_vendor(e->participant, bus)) return;
+    if (strncmp(e->topic, "rq/", 3) != 0 || e->dialect == us_bus_dialect(bus)) return;
     const uint64_t topic = us_hash_bytes(0, e->topic, strlen(e->topic));
     pthread_mutex_lock(&bus->wait_lock);
     bool is_known = false;

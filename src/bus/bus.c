@@ -630,14 +630,19 @@ us_status us_bus_list(us_bus *bus, us_endpoint *out, int32_t cap, int32_t *out_n
     return status;
 }
 
-// Vendors begin the ids of their participants with the number that the standard gave them.
-static void name_vendor(us_participant *p) {
-    if (p->id[0] == 0x01 && p->id[1] == 0x10) {
+// Vendors begin the ids of their participants with the number that the standard gave them, where these have
+// no keys.
+static void name_vendor(us_participant *p, const us_bus *bus, unsigned int number) {
+    if (number == 0 && !usi_id_is_hashed(p->id)) number = (unsigned int)p->id[0] << 8 | p->id[1];
+    const us_bus *owner = memcmp(p->id, bus->id, USI_ID_LENGTH) ? atomic_load(&bus->twin) : bus;
+    if (p->is_own && owner) {
+        snprintf(p->vendor, sizeof p->vendor, "%s", owner->vendor->name);
+    } else if (number == 0x0110) {
         snprintf(p->vendor, sizeof p->vendor, "cyclone");
-    } else if (p->id[0] == 0x01 && p->id[1] == 0x0f) {
+    } else if (number == 0x010f) {
         snprintf(p->vendor, sizeof p->vendor, "fastdds");
-    } else {
-        snprintf(p->vendor, sizeof p->vendor, "%02x%02x", p->id[0], p->id[1]);
+    } else if (number != 0) {
+        snprintf(p->vendor, sizeof p->vendor, "%04x", number);
     }
 }
 
@@ -649,7 +654,7 @@ static void collect_participant(void *context, const usi_vendor_peer *peer) {
     p.is_own = is_own(bus, p.id);
     snprintf(p.host, sizeof p.host, "%s", peer->host);
     usi_user_data_get(peer->user_data, peer->n_user_data, "enclave", p.enclave, sizeof p.enclave);
-    name_vendor(&p);
+    name_vendor(&p, bus, peer->vendor);
     if (!memcmp(p.id, bus->id, USI_ID_LENGTH)) {
         pthread_mutex_lock(&bus->lock);
         p.n_node = bus->n_node;

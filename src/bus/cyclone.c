@@ -265,7 +265,8 @@ static void cyclone_get_id(const usi_vendor_participant *p, uint8_t out_id[16]) 
 
 // A pattern for a partition meets the unnamed one in Cyclone, and not in Fast DDS: so no endpoint of Fast DDS
 // without partitions matches. Two of ours match by the other name. Permissions of DDS Security are for the
-// unnamed partition alone.
+// unnamed partition alone: there the endpoints of Fast DDS keep away by themselves (plugins/fastdds), those
+// of ours, and others are known by their user data.
 static void set_meeting(dds_qos_t *qos, usi_meeting meeting, bool is_secured) {
     const char *partitions[] = {"*", USI_REQUEST_PARTITION};
     if (meeting == USI_MEET_OWN && !is_secured) dds_qset_partition(qos, 2, partitions);
@@ -323,32 +324,39 @@ static dds_qos_t *make_qos(const usi_vendor_endpoint_def *def, bool is_writer, b
     return qos;
 }
 
-// The id of the writer behind a local number. Looking it up costs an allocation and a copy of its QoS: so it
-// is remembered.
-static void find_writer(usi_vendor_endpoint *reader, dds_instance_handle_t handle, uint8_t out_id[16]) {
-    uint32_t n = reader->n_known < USI_WRITER_MEMORY ? reader->n_known : USI_WRITER_MEMORY;
-    for (uint32_t i = 0; i < n; i++) {
-        if (reader->known[i].handle == handle) {
-            memcpy(out_id, reader->known[i].id, 16);
-            return;
-        }
-    }
-    memset(out_id, 0, 16);
-    dds_builtintopic_endpoint_t *writer = dds_get_matched_publication_data(reader->entity, handle);
-    if (!writer) return;  // it is gone already
-    memcpy(out_id, writer->key.v, 16);
-    dds_builtintopic_free_endpoint(writer);
-    usi_known_writer *place = &reader->known[reader->n_known++ % USI_WRITER_MEMORY];
-    place->handle = handle;
-    memcpy(place->id, out_id, 16);
+// Whether an endpoint that Cyclone has matched is of the other dialect, and does not belong to *e.
+static bool is_stranger(const usi_vendor_endpoint *e, const dds_builtintopic_endpoint_t *other) {
+    return e->meets_own && usi_cyclone_dialect_of(other) != US_DIALECT_CYCLONE;
 }
 
-static us_sample sample_of(usi_vendor_endpoint *reader, const struct ddsi_serdata *data,
-                           const dds_sample_info_t *info) {
-    us_sample sample = {.source_time = info->source_timestamp};
-    sample.bytes = usi_cyclone_view(data, &sample.length);
-    find_writer(reader, info->publication_handle, sample.writer);
-    return sample;
+// The writer behind a local number. Looking it up costs an allocation and a copy of its QoS: so it is
+// remembered. One that is gone already has the id 0; a program with keys then counts it as a stranger, for
+// nobody knows what dialect it spoke.
+static usi_known_writer find_writer(usi_vendor_endpoint *reader, dds_instance_handle_t handle) {
+    uint32_t n = reader->n_known < USI_WRITER_MEMORY ? reader->n_known : USI_WRITER_MEMORY;
+    for (uint32_t i = 0; i < n; i++) {
+        if (reader->known[i].handle == handle) return reader->known[i];
+    }
+    usi_known_writer found = {.handle = handle,
+                              .is_stranger = reader->meets_own && reader->owner->is_secured};
+    dds_builtintopic_endpoint_t *writer = dds_get_matched_publication_data(reader->entity, handle);
+    if (!writer) return found;
+    memcpy(found.id, writer->key.v, sizeof found.id);
+    found.is_stranger = is_stranger(reader, writer);
+    dds_builtintopic_free_endpoint(writer);
+    reader->known[reader->n_known++ % USI_WRITER_MEMORY] = found;
+    return found;
+}
+
+// A sample that came; false: it is for nobody here.
+static bool make_sample(usi_vendor_endpoint *reader, const struct ddsi_serdata *data,
+                        const dds_sample_info_t *info, us_sample *out) {
+    if (!info->valid_data) return false;
+    const usi_known_writer writer = find_writer(reader, info->publication_handle);
+    *out = (us_sample){.source_time = info->source_timestamp};
+    out->bytes = usi_cyclone_view(data, &out->length);
+    memcpy(out->writer, writer.id, sizeof out->writer);
+    return !writer.is_stranger;
 }
 
 // Cyclone calls the listener of one reader from one thread at a time.
@@ -363,10 +371,8 @@ static void on_data_available(dds_entity_t entity, void *context) {
     for (int n = MAX_TAKE; n == MAX_TAKE;) {
         n = dds_takecdr(entity, data, MAX_TAKE, info, DDS_ANY_STATE);
         for (int i = 0; i < n; i++) {
-            if (info[i].valid_data) {
-                us_sample sample = sample_of(reader, data[i], &info[i]);
-                reader->on_sample(reader->context, &sample);
-            }
+            us_sample sample;
+            if (make_sample(reader, data[i], &info[i], &sample)) reader->on_sample(reader->context, &sample);
             ddsi_serdata_unref(data[i]);
         }
     }
@@ -388,7 +394,7 @@ static us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoi
         .owner = p,
         .is_writer = is_writer,
         .is_reliable = def->qos.is_reliable,
-        .meets_own = def->meeting == USI_MEET_OWN && !p->is_secured,
+        .meets_own = def->meeting == USI_MEET_OWN,
         .on_sample = def->on_sample,
         .on_data = def->on_data,
         .context = def->context,
@@ -472,7 +478,8 @@ static dds_duration_t linger(const usi_vendor_participant *p) {
     return left < 0 ? 0 : left < LINGER ? left : LINGER;
 }
 
-// Endpoints of Fast DDS that Cyclone takes for matched by the pattern of the partition, and that do not.
+// Endpoints of the other dialect that Cyclone takes for matched: by the pattern of the partition, though they
+// do not match, or with keys by default settings, and they do.
 static int32_t n_stranger(const usi_vendor_endpoint *e) {
     dds_instance_handle_t handles[MAX_MATCH];
     dds_return_t n = e->is_writer ? dds_get_matched_subscriptions(e->entity, handles, MAX_MATCH)
@@ -483,7 +490,7 @@ static int32_t n_stranger(const usi_vendor_endpoint *e) {
                                                 ? dds_get_matched_subscription_data(e->entity, handles[i])
                                                 : dds_get_matched_publication_data(e->entity, handles[i]);
         if (!data) continue;
-        n_found += data->key.v[0] == 0x01 && data->key.v[1] == 0x0f;
+        n_found += is_stranger(e, data);
         dds_builtintopic_free_endpoint(data);
     }
     return n_found;
@@ -492,7 +499,7 @@ static int32_t n_stranger(const usi_vendor_endpoint *e) {
 static void cyclone_remove(usi_vendor_endpoint *e) {
     if (!e->is_writer) {
         dds_set_listener(e->entity, NULL);  // returns when no callback is under way
-    } else if (e->meets_own && n_stranger(e) > 0) {
+    } else if (e->meets_own && !e->owner->is_secured && n_stranger(e) > 0) {
         // They do not acknowledge.
         dds_wait_for_acks(e->entity, DDS_MSECS(20));
     } else if (e->is_reliable && !atomic_load(&e->owner->has_stalled_reader)) {
@@ -547,8 +554,9 @@ static us_status cyclone_write_held(usi_vendor_endpoint *writer, void *held, int
 static bool fetch(usi_vendor_endpoint *reader) {
     while (!reader->waiting) {
         struct ddsi_serdata *data = NULL;
-        if (dds_takecdr(reader->entity, &data, 1, &reader->waiting_info, DDS_ANY_STATE) != 1) return false;
-        if (reader->waiting_info.valid_data) {
+        dds_sample_info_t info;
+        if (dds_takecdr(reader->entity, &data, 1, &info, DDS_ANY_STATE) != 1) return false;
+        if (make_sample(reader, data, &info, &reader->waiting_sample)) {
             reader->waiting = data;
         } else {
             ddsi_serdata_unref(data);
@@ -563,7 +571,7 @@ static us_status cyclone_take(usi_vendor_endpoint *reader, void *buf, size_t cap
     *out_length = 0;
     pthread_mutex_lock(&reader->lock);
     if (fetch(reader)) {
-        us_sample sample = sample_of(reader, reader->waiting, &reader->waiting_info);
+        us_sample sample = reader->waiting_sample;
         *out_length = sample.length;
         if (sample.length > cap) {
             status = US_ERR_LIMIT;

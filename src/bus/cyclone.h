@@ -50,6 +50,7 @@ struct usi_vendor_participant {
 typedef struct usi_known_writer {
     dds_instance_handle_t handle;
     uint8_t id[16];
+    bool is_stranger;  // of the other dialect, to a reader that is for its own
 } usi_known_writer;
 
 struct usi_vendor_endpoint {
@@ -66,7 +67,7 @@ struct usi_vendor_endpoint {
     void *context;
     pthread_mutex_t lock;          // of what follows, for readers without callback
     struct ddsi_serdata *waiting;  // taken from Cyclone, not yet by the caller
-    dds_sample_info_t waiting_info;
+    us_sample waiting_sample;
     usi_known_writer known[USI_WRITER_MEMORY];
     uint32_t n_known;  // ever put in; the place is its remainder
 };
@@ -78,6 +79,7 @@ struct dds_rhc *usi_cyclone_passage(usi_vendor_endpoint *reader);
 // Properties of a participant with the files of DDS Security in `keys`, and Cyclone's plug-ins for it.
 us_status usi_cyclone_secure(dds_qos_t *qos, const char *keys, us_error *err);
 
+us_dialect usi_cyclone_dialect_of(const dds_builtintopic_endpoint_t *endpoint);
 us_status usi_cyclone_list(usi_vendor_participant *participant, usi_visit_endpoint *visit, void *context);
 us_status usi_cyclone_watch_writers(usi_vendor_participant *participant, usi_visit_endpoint *visit,
                                     void *context);

@@ -33,6 +33,15 @@ static void read_hash(const dds_qos_t *qos, char *out, size_t cap) {
     dds_free(bytes);
 }
 
+us_dialect usi_cyclone_dialect_of(const dds_builtintopic_endpoint_t *e) {
+    void *bytes = NULL;
+    size_t n = 0;
+    if (usi_id_is_hashed(e->key.v) && !dds_qget_userdata(e->qos, &bytes, &n)) n = 0;
+    const us_dialect dialect = usi_dialect_of(e->key.v, bytes, n);
+    dds_free(bytes);
+    return dialect;
+}
+
 static us_qos read_qos(const dds_qos_t *qos) {
     us_qos out = {.depth = 1};
     dds_reliability_kind_t reliability = DDS_RELIABILITY_BEST_EFFORT;
@@ -91,6 +100,7 @@ static void visit_endpoint(const dds_builtintopic_endpoint_t *from, bool is_writ
     copy_text(to.topic, sizeof to.topic, from->topic_name);
     copy_text(to.type, sizeof to.type, from->type_name);
     read_hash(from->qos, to.hash, sizeof to.hash);
+    to.dialect = usi_cyclone_dialect_of(from);
     to.qos = read_qos(from->qos);
     read_partitions(from->qos, to.partitions, sizeof to.partitions);
     to.is_xcdr1 = speaks(from->qos, DDS_DATA_REPRESENTATION_XCDR1);

@@ -138,20 +138,11 @@ static us_request_id id_of_fastdds(us_service *s, const us_sample *sample) {
     return (us_request_id){number, sample->sequence};
 }
 
-// Whose samples are of the other dialect is told by the vendor's number, with which ids begin, and by what
-// stands beside them. With keys endpoints of both dialects meet.
-static bool is_foreign(us_dialect dialect, const us_sample *sample) {
-    if (dialect == US_DIALECT_FASTDDS) return sample->writer[0] == 0x01 && sample->writer[1] == 0x10;
-    const bool is_fastdds = sample->writer[0] == 0x01 && sample->writer[1] == 0x0f;
-    return is_fastdds || !is_zero(sample->related_writer);
-}
-
 // ---- services ----
 
 static void on_carried(void *context, const us_sample *sample) {
     const inlet *in = context;
     us_service *s = in->service;
-    if (is_foreign(in->dialect, sample)) return;
     if (in->dialect == US_DIALECT_CYCLONE) {
         if (sample->length < CARRIED) return;
         note_client(s, usi_request_id_get(sample->bytes).client, US_DIALECT_CYCLONE, sample->writer,
@@ -511,7 +502,6 @@ us_status us_service_take(us_service *s, void *buf, size_t cap, size_t *out_leng
             us_status status = us_reader_take(reader, buf, cap, out_length, &sample);
             if (status) return status;
             if (*out_length == 0) break;
-            if (is_foreign((us_dialect)i, &sample)) continue;
             if (i == US_DIALECT_FASTDDS) {
                 *out_id = id_of_fastdds(s, &sample);
                 return US_OK;

@@ -11,6 +11,8 @@
 #ifndef USI_BUS_VENDOR_H
 #define USI_BUS_VENDOR_H
 
+#include <string.h>
+
 #include "understudy/bus.h"
 
 #ifdef __cplusplus
@@ -18,7 +20,7 @@ extern "C" {
 #endif
 
 // "USv" and the number of the layout below.
-#define USI_VENDOR_ABI 0x55537608u
+#define USI_VENDOR_ABI 0x55537609u
 // The function that a vendor's library exports; it returns its table.
 #define USI_VENDOR_SYMBOL "usi_vendor_table"
 
@@ -45,12 +47,26 @@ typedef struct usi_vendor_open {
 typedef size_t usi_key_function(const us_message_type *type, const void *bytes, size_t length,
                                 bool is_key_alone, bool is_little, uint8_t *out, size_t cap);
 
-// Who meets an endpoint. There are two ways to carry requests, on topics and types of the same names
-// (bus/request.c): endpoints of the one are announced so that those of the other do not match them.
+// Who meets an endpoint. There are two dialects, on topics and types of the same names (bus/request.c):
+// endpoints of the one are announced so that those of the other do not match them. Where they match all the
+// same, as with keys and the defaults of Fast DDS, the vendor neither counts them nor hears them.
 typedef enum usi_meeting {
     USI_MEET_ALL,
-    USI_MEET_OWN,  // programs of the same vendor
+    USI_MEET_OWN,  // endpoints of the vendor's own dialect
 } usi_meeting;
+
+// Whether a program has keys: its ids begin with a hash of its certificate's name, whose first bit is 1.
+// Others begin with their vendor's number.
+static inline bool usi_id_is_hashed(const uint8_t id[16]) { return (id[0] & 0x80) != 0; }
+
+// The dialect of an endpoint by its id and user data. In that of Cyclone the endpoints of services and
+// clients say an id of theirs there, those of ours and those of rmw_cyclonedds.
+static inline us_dialect usi_dialect_of(const uint8_t id[16], const void *user_data, size_t n) {
+    bool is_cyclone = id[0] == 0x01 && id[1] == 0x10;
+    if (usi_id_is_hashed(id) && n > 0)
+        is_cyclone = memmem(user_data, n, "clientid=", 9) || memmem(user_data, n, "serviceid=", 10);
+    return is_cyclone ? US_DIALECT_CYCLONE : US_DIALECT_FASTDDS;
+}
 
 // A sample by its writer, and its number among those of the writer.
 typedef struct usi_sample_id {
@@ -90,6 +106,7 @@ typedef struct usi_vendor_peer {
     const char *user_data;  // not always ended by 0: see its length
     size_t n_user_data;
     const char *host;  // "" when not announced
+    uint16_t vendor;   // as the standard numbers them; 0: what the id says, nobody knows with keys
 } usi_vendor_peer;
 
 typedef void usi_visit_endpoint(void *context, const us_endpoint *endpoint);

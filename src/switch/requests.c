@@ -37,11 +37,6 @@ uint64_t usi_request_service_of(const char *topic) {
     return service ? service : 1;
 }
 
-us_dialect usi_request_dialect_of(const us_endpoint *e) {
-    const bool is_fastdds = e->participant[0] == 0x01 && e->participant[1] == 0x0f;
-    return is_fastdds ? US_DIALECT_FASTDDS : US_DIALECT_CYCLONE;
-}
-
 // The route of the replies to a route of requests, or NULL.
 static const usi_route *find_replies(us_switch *sw, const usi_route *requests) {
     const int32_t n = atomic_load(&sw->n_route);
@@ -191,6 +186,6 @@ void usi_request_follow_askers(us_switch *sw) {
     for (int32_t i = 0; i < n; i++) {
         const us_endpoint *e = &sw->list[i];
         if (e->is_own || !e->is_writer || strncmp(e->topic, "rq/", 3) != 0) continue;
-        follow(sw, e->topic, usi_request_dialect_of(e));
+        follow(sw, e->topic, e->dialect);
     }
 }

@@ -715,7 +715,7 @@ static void add_endpoint(us_switch *sw, us_switch_source source, const us_endpoi
     if (e->is_own || !is_inside || (is_common && !e->is_writer) || !usi_switch_is_selected(sw, e->topic))
         return;
     const bool is_service = usi_request_service_of(e->topic) != 0;
-    const us_dialect dialect = is_service ? usi_request_dialect_of(e) : US_DIALECT_CYCLONE;
+    const us_dialect dialect = is_service ? e->dialect : US_DIALECT_CYCLONE;
     // A service reads requests and writes replies; others are its clients.
     if (is_service && (e->is_writer == (e->topic[1] == 'q') || !is_spoken(sw, source, e, dialect))) return;
     const us_message_type *type = usi_switch_find_type(sw, e);

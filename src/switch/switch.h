@@ -324,7 +324,6 @@ void usi_switch_release_types(us_switch *sw);
 // ---- requests.c, on the forwarder's thread but for the first two ----
 // A number for the service of rq/NAMERequest or rr/NAMEReply; 0 for other topics.
 uint64_t usi_request_service_of(const char *topic);
-us_dialect usi_request_dialect_of(const us_endpoint *e);
 // What endpoints of a route have beyond those of a plain topic, in a dialect. `text` gets the id that ROS
 // puts into both endpoints of a service, or of a client.
 usi_endpoint_more usi_request_ends(const usi_route *route, us_dialect dialect, const char *who,

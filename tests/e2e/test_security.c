@@ -14,6 +14,7 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 
+#include "bus/bus.h"
 #include "test_bus_support.h"
 #include "understudy/keys.h"
 #include "understudy/service.h"
@@ -246,25 +247,32 @@ static void serve_request(void *context, us_service *service, us_request_id id, 
         us_service_reply(service, id, out, n_out);
 }
 
-static us_client *add_client(us_bus *bus) {
+static us_client *add_client_of(us_bus *bus, const char *name) {
     us_error err = {0};
     us_client *client = NULL;
-    const us_client_def def = {"/rover/ask", usi_type_get_parameters_request,
-                               usi_type_get_parameters_response, -1, us_bus_dialect(bus)};
+    const us_client_def def = {name, usi_type_get_parameters_request, usi_type_get_parameters_response, -1,
+                               us_bus_dialect(bus)};
     expect_ok(us_bus_add_client(bus, &def, &client, &err), &err);
     return client;
 }
 
-static void ask_as(us_client *client, const char *who) {
+static us_client *add_client(us_bus *bus) { return add_client_of(bus, "/rover/ask"); }
+
+static size_t make_request(const char *who, uint8_t bytes[256]) {
     char text[16];
     char *names[] = {text};
     const us_msg_get_parameters_request request = {.names = {._length = 1, ._buffer = names}};
-    uint8_t bytes[256];
     size_t length = 0;
-    int64_t number = 0;
     snprintf(text, sizeof text, "%s", who);
-    assert_int_equal(
-        us_message_encode(usi_type_get_parameters_request, &request, bytes, sizeof bytes, &length), US_OK);
+    assert_int_equal(us_message_encode(usi_type_get_parameters_request, &request, bytes, 256, &length),
+                     US_OK);
+    return length;
+}
+
+static void ask_as(us_client *client, const char *who) {
+    uint8_t bytes[256];
+    int64_t number = 0;
+    const size_t length = make_request(who, bytes);
     assert_int_equal(us_client_ask(client, bytes, length, &number), US_OK);
 }
 
@@ -283,29 +291,39 @@ static void ask_until_answered(us_client *client) {
     WAIT_FOR((n++ % 200 == 0 ? ask_as(client, "friend") : (void)0, has_reply(client)));
 }
 
+static us_service *add_service(us_bus *bus, served *s) {
+    us_error err = {0};
+    us_service *service = NULL;
+    const us_service_def def = {"/rover/ask", usi_type_get_parameters_request,
+                                usi_type_get_parameters_response, -1};
+    expect_ok(us_bus_add_service(bus, &def, &service, &err), &err);
+    assert_int_equal(us_service_serve(service, serve_request, s), US_OK);
+    return service;
+}
+
+// A keystore with an enclave for each vendor, of its name.
+static void make_enclaves_of_vendors(const char *keystore) {
+    make_keystore(keystore);
+    for (int i = 0; i < 2; i++) {
+        us_enclave_def def = us_enclave_def_default();
+        def.enclave = i == 0 ? "/cyclone" : "/fastdds";
+        def.vendor = def.enclave + 1;
+        make_enclave(keystore, def);
+    }
+}
+
 // The engine of the other vendor, which is opened when the first program of that vendor asks, has the keys of
 // the bus: it answers who has keys, and strangers of either vendor neither find it nor are heard.
 static void services_are_for_those_with_keys_whichever_vendor_they_use(void **state) {
     (void)state;
     static const char *const vendors[] = {"cyclone", "fastdds"};
     if (!has_vendor("fastdds")) return;
-    make_keystore("services");
-    for (int i = 0; i < 2; i++) {
-        us_enclave_def def = us_enclave_def_default();
-        def.enclave = i == 0 ? "/cyclone" : "/fastdds";
-        def.vendor = vendors[i];
-        make_enclave("services", def);
-    }
+    make_enclaves_of_vendors("services");
     for (int i = 0; i < 2; i++) {
         served s = {0};
-        us_error err = {0};
-        us_service *service = NULL;
         const char *const other = vendors[1 - i];
         us_bus *rover = join(vendors[i], directory_of("services", i == 0 ? "/cyclone" : "/fastdds"));
-        const us_service_def def = {"/rover/ask", usi_type_get_parameters_request,
-                                    usi_type_get_parameters_response, -1};
-        expect_ok(us_bus_add_service(rover, &def, &service, &err), &err);
-        assert_int_equal(us_service_serve(service, serve_request, &s), US_OK);
+        us_service *service = add_service(rover, &s);
         us_bus *friend = join(other, directory_of("services", i == 0 ? "/fastdds" : "/cyclone"));
         us_bus *strangers[] = {join("cyclone", NULL), join("fastdds", NULL),
                                join("cyclone", directory_of("theirs", "/operator"))};
@@ -328,6 +346,84 @@ static void services_are_for_those_with_keys_whichever_vendor_they_use(void **st
         us_bus_close(friend);
         us_service_remove(service);
         us_bus_close(rover);
+    }
+}
+
+// Bytes that are no request in the dialect of Fast DDS, and one of a stranger in that of Cyclone.
+static size_t make_ambiguous(uint8_t bytes[512]) {
+    uint8_t plain[256];
+    const size_t length = make_request("stranger", plain);
+    memcpy(bytes, plain, 4);
+    memset(bytes + 4, 0xff, 16);
+    memcpy(bytes + 20, plain + 4, length - 4);
+    return length + 16;
+}
+
+// A reply to a writer's requests has come.
+static bool is_answered(us_reader *answers, const us_writer *asker) {
+    uint8_t bytes[256];
+    size_t length = 0;
+    us_sample sample;
+    assert_int_equal(us_reader_take(answers, bytes, sizeof bytes, &length, &sample), US_OK);
+    if (length > 0) assert_memory_equal(sample.related_writer, asker->id, sizeof asker->id);
+    return length > 0;
+}
+
+// Programs of ROS 2 on Fast DDS announce requests as any topic. With keys they match the robot's endpoints
+// for Cyclone too: they are heard in their own dialect alone.
+static void clients_that_match_both_dialects_are_heard_in_their_own(void **state) {
+    (void)state;
+    if (!has_vendor("fastdds")) return;
+    make_enclaves_of_vendors("plain");
+    served s = {0};
+    us_bus *rover = join("cyclone", directory_of("plain", "/cyclone"));
+    us_service *service = add_service(rover, &s);
+    us_bus *other = join("fastdds", directory_of("plain", "/fastdds"));
+    us_writer *asks = add_writer(other, "rq/rover/askRequest", usi_type_get_parameters_request, reliable);
+    us_reader *answers =
+        add_reader(other, "rr/rover/askReply", usi_type_get_parameters_response, reliable, NULL, NULL);
+    WAIT_FOR(us_writer_n_match(asks) == 2 && us_reader_n_match(answers) == 2);
+    uint8_t ambiguous[512], plain[256];
+    const size_t n_ambiguous = make_ambiguous(ambiguous), n_plain = make_request("friend", plain);
+    for (int round = 0; round < 4; round++) {
+        int n = 0;
+        assert_int_equal(usi_writer_send(asks, ambiguous, n_ambiguous, 0), US_OK);
+        WAIT_FOR(
+            (n++ % 200 == 0 ? us_writer_write(asks, plain, n_plain, 0) : US_OK, is_answered(answers, asks)));
+    }
+    assert_true(s.n >= 4);
+    assert_int_equal(s.n_strange, 0);
+    us_bus_close(other);
+    us_service_remove(service);
+    us_bus_close(rover);
+}
+
+// Endpoints of a service in one dialect, which an engine of the other matches: no client of that takes the
+// service for ready.
+static void services_of_another_dialect_are_not_ready(void **state) {
+    (void)state;
+    static const char *const vendors[] = {"cyclone", "fastdds"};
+    if (!has_vendor("fastdds")) return;
+    make_enclaves_of_vendors("ready");
+    for (int i = 0; i < 2; i++) {
+        us_bus *server = join(vendors[i], directory_of("ready", i == 0 ? "/cyclone" : "/fastdds"));
+        us_bus *asker = join(vendors[1 - i], directory_of("ready", i == 0 ? "/fastdds" : "/cyclone"));
+        us_reader *in =
+            add_reader(server, "rq/askRequest", usi_type_get_parameters_request, reliable, NULL, NULL);
+        us_writer *out = add_writer(server, "rr/askReply", usi_type_get_parameters_response, reliable);
+        us_client *client = add_client_of(asker, "/ask");
+        // endpoints of a plain topic, which meet those of the server
+        us_writer *plain_out = add_writer(asker, "rq/askRequest", usi_type_get_parameters_request, reliable);
+        us_reader *plain_in =
+            add_reader(asker, "rr/askReply", usi_type_get_parameters_response, reliable, NULL, NULL);
+        // Cyclone matches all four, Fast DDS keeps away from Cyclone.
+        const int32_t n = i == 0 ? 1 : 2;
+        WAIT_FOR(us_writer_n_match(plain_out) == 1 && us_reader_n_match(plain_in) == 1 &&
+                 us_reader_n_match(in) == n && us_writer_n_match(out) == n);
+        assert_false(us_client_is_ready(client));
+        us_client_remove(client);
+        us_bus_close(asker);
+        us_bus_close(server);
     }
 }
 
@@ -651,6 +747,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(without_keys_nothing_is_heard_and_nothing_moves),
         cmocka_unit_test(keys_of_another_authority_open_nothing),
         cmocka_unit_test(services_are_for_those_with_keys_whichever_vendor_they_use),
+        cmocka_unit_test(clients_that_match_both_dialects_are_heard_in_their_own),
+        cmocka_unit_test(services_of_another_dialect_are_not_ready),
         cmocka_unit_test(topics_that_are_not_allowed_are_refused),
         cmocka_unit_test(the_wire_carries_no_plain_text),
         cmocka_unit_test(keys_that_do_not_hold_are_named),
