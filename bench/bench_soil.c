@@ -1,6 +1,7 @@
 // Rovers on slopes of every soil of the library, and a wheel against what others have measured.
 //
 //     bench_soil slopes SOURCE_DIRECTORY            the tables of docs/wheel-soil.md
+//     bench_soil slopes SOURCE_DIRECTORY k10 lunar  the row of one rover in one soil
 //     bench_soil wheel FILE.csv [NAME=VALUE ...]    errors against measured wheels
 //
 // FILE has a header with these columns, in any order: radius, width (m), load, pull (N), slip, sinkage (m),
@@ -71,6 +72,16 @@ static bool print_slope(const char *source, const char *rover, const char *soil_
     return !status;
 }
 
+// The row of a soil; false when the rover cannot be run.
+static bool print_row(const char *source, const char *rover, const char *soil_name) {
+    printf("| `%s` |", soil_name);
+    for (int i = 0; i < N_SLOPE; i++) {
+        if (!print_slope(source, rover, soil_name, SLOPE_STEP * i)) return false;
+    }
+    printf("\n");
+    return true;
+}
+
 static int print_slopes(const char *source) {
     static const char *const rovers[][2] = {{"k10", "K10"}, {"rocky7", "Rocky 7"}};
     for (int r = 0; r < 2; r++) {
@@ -80,11 +91,7 @@ static int print_slopes(const char *source) {
             printf(" %d° |", SLOPE_STEP * i);
         printf("\n|---|---|---|---|---|---|---|\n");
         for (int32_t k = 0; us_soil_get(k, &name, NULL, NULL); k++) {
-            printf("| `%s` |", name);
-            for (int i = 0; i < N_SLOPE; i++) {
-                if (!print_slope(source, rovers[r][0], name, SLOPE_STEP * i)) return 1;
-            }
-            printf("\n");
+            if (!print_row(source, rovers[r][0], name)) return 1;
         }
         printf("\n");
     }
@@ -226,7 +233,9 @@ static int compare_wheels(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "slopes") == 0) return print_slopes(argv[2]);
+    if (argc == 5 && strcmp(argv[1], "slopes") == 0) return print_row(argv[2], argv[3], argv[4]) ? 0 : 1;
     if (argc >= 3 && strcmp(argv[1], "wheel") == 0) return compare_wheels(argc - 2, argv + 2);
-    fprintf(stderr, "bench_soil slopes SOURCE_DIRECTORY\nbench_soil wheel FILE.csv [NAME=VALUE ...]\n");
+    fprintf(stderr,
+            "bench_soil slopes SOURCE_DIRECTORY [ROVER SOIL]\nbench_soil wheel FILE.csv [NAME=VALUE ...]\n");
     return 2;
 }

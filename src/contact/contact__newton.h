@@ -49,12 +49,14 @@ typedef struct usi_problem {
     bool is_clear;  // the sparse matrix is all zero
     usi_run *run;
     int32_t n_run;
-    double *r, *x;    // n_var: residual, Newton step
-    double *G;        // 9 per block
-    usi_v4 *force;    // per body: impulse about O, two vectors
-    usi_v4 *step;     // per body: change of twist about O, two vectors
-    usi_v4 *columns;  // room for the columns of two sides
-    int32_t *hit;     // where there are trees: the bodies that blocks act on, and all free ones
+    double *r, *x;     // n_var: residual, Newton step
+    double *G;         // 9 per block
+    usi_v4 *force;     // per body: impulse about O, two vectors
+    usi_v4 *step;      // per body: change of twist about O, two vectors
+    usi_v4 *kept;      // per body: twist that may be gone back to
+    double *kept_vel;  // n_var: the same of joints
+    usi_v4 *columns;   // room for the columns of two sides
+    int32_t *hit;      // where there are trees: the bodies that blocks act on, and all free ones
     int32_t n_hit;
     // Of a tree that touches the world alone:
     struct usi_six *made;  // n_var: inertia and contacts of each node

@@ -78,7 +78,7 @@ static const double SAME_RADIUS = 1e-4;
 // The last factors serve again when they are expected to leave this many times the tolerance: two steps with
 // them cost less than a new matrix.
 static const double REUSE = 10;
-enum { MAX_EXACT = 20, MAX_HELD = 6, MAX_LAGGED = 120, MAX_BAD = 10, MAX_RENEWALS = 2 };
+enum { MAX_EXACT = 20, MAX_HELD = 6, MAX_LAGGED = 120, MAX_BAD = 10, MAX_RENEWALS = 30 };
 // Of the hardening: iterations of a level and of the last one, and tens from the softest rows on.
 enum { MAX_SOFT = 40, MAX_HARD = 400, MAX_LEVEL = 12 };
 
@@ -425,11 +425,54 @@ static void shorten(usi_problem *p) {
     usi_newton_residual(p);
 }
 
+// The velocities of the iterate, to the place where they are kept, and back.
+static void keep_velocities(const usi_problem *p) {
+    const double *vel = p->c->joints.vel;
+    for (int32_t i = 0; i < p->s->n_body; i++) {
+        p->kept[2 * i] = p->body[i].w;
+        p->kept[2 * i + 1] = p->body[i].v;
+    }
+    for (int32_t i = 0; i < p->n_unit && !p->is_free; i++)
+        memcpy(p->kept_vel + p->unit_start[i], vel + usi_unit_tree(p, i)->first,
+               (size_t)p->size[i] * sizeof *vel);
+}
+static void restore_velocities(usi_problem *p) {
+    double *vel = p->c->joints.vel;
+    for (int32_t i = 0; i < p->s->n_body; i++) {
+        p->body[i].w = p->kept[2 * i];
+        p->body[i].v = p->kept[2 * i + 1];
+    }
+    for (int32_t i = 0; i < p->n_unit && !p->is_free; i++)
+        memcpy(vel + usi_unit_tree(p, i)->first, p->kept_vel + p->unit_start[i],
+               (size_t)p->size[i] * sizeof *vel);
+}
+
+// From lagged radii that are nearly those of the impulses to the law itself: full steps, as long as each
+// halves what is left at least. Without them a step that took this way would end off by SAME_RADIUS from one
+// that did not. What does not get there stays where it was.
+static void finish_exact(usi_problem *p) {
+    keep_velocities(p);
+    p->is_exact = true;
+    double error = usi_newton_residual(p), last = 2 * error;
+    while (error > TOLERANCE && error <= 0.5 * last && find_step(p, true)) {
+        last = error;
+        move(p, 1);
+        error = usi_newton_residual(p);
+    }
+    if (error <= TOLERANCE) return;
+    p->is_exact = false;
+    restore_velocities(p);
+    usi_newton_residual(p);
+}
+
 // What cannot fail, from where the exact method got to, with the radii of its impulses.
 static void solve_convex(usi_problem *p) {
     p->s->fallback |= USI_FALLBACK_LAGGED;
     renew_radii(p);
-    if (descend(p, MAX_LAGGED)) return;
+    if (descend(p, MAX_LAGGED)) {
+        finish_exact(p);
+        return;
+    }
     p->s->fallback |= USI_FALLBACK_HARDENED;
     if (solve_hardening(p)) return;
     p->s->fallback |= USI_FALLBACK_SHORTENED;
@@ -528,6 +571,8 @@ static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_con
     p->hold = usi_take(&at, n_block * sizeof *p->hold);
     p->force = usi_take(&at, 2 * (size_t)s->n_body * sizeof(usi_v4));
     p->step = usi_take(&at, 2 * (size_t)s->n_body * sizeof(usi_v4));
+    p->kept = usi_take(&at, 2 * (size_t)s->n_body * sizeof(usi_v4));
+    p->kept_vel = usi_take(&at, (size_t)p->n_var * sizeof(double));
     if (!p->is_free) {
         int32_t first = c->islands.members[s->first_tree],
                 n_coupling = c->coupling_start[first + 1] - c->coupling_start[first];

@@ -100,26 +100,70 @@ static us_spec *scene_of(scene_kind kind, uint64_t seed) {
     return spec;
 }
 
+static void *save(const built *b, size_t *out_size) {
+    assert_int_equal(us_sim_save(b->sim, NULL, 0, out_size), US_OK);
+    void *state = malloc(*out_size);
+    assert_int_equal(us_sim_save(b->sim, state, *out_size, out_size), US_OK);
+    return state;
+}
+
+// What the step that was taken with these velocities at its end makes of a rounding: the most by which its
+// velocities change when each position and velocity of its start is another by up to 1e-15.
+static double spread_of(built *b, const void *state, size_t size, const double *v, uint64_t seed) {
+    enum { N_TRIAL = 24 };
+    const double rounding = 1e-15;
+    double max = 0;
+    uint64_t counter = 0;
+    for (int i = 0; i < N_TRIAL; i++) {
+        assert_int_equal(us_sim_restore(b->sim, state, size), US_OK);
+        double *q = b->sim->now.q, *start_v = b->sim->now.v;
+        for (int k = 0; k < b->n.n_q; k++)
+            q[k] += rounding * fmax(1, fabs(q[k])) * some(seed, &counter, -1, 1);
+        for (int k = 0; k < b->n.n_v; k++)
+            start_v[k] += rounding * fmax(1, fabs(start_v[k])) * some(seed, &counter, -1, 1);
+        build_step(b, 1, NULL);
+        max = fmax(max, build_difference(us_sim_view_v(b->sim), v, b->n.n_v));
+    }
+    return max;
+}
+
+// What differs by less than this is equal but for rounding, m/s and rad/s: 1e-15 of velocities up to 10, a
+// hundred times.
+static const double ROUNDED = 1e-12;
+// What a rounding may do in a few directions, against what it does in the worst of many.
+static const double OFTEN = 30;
+// Without points that cannot press Newton's method goes another way, and ends elsewhere within its tolerance:
+// a millionth of the impulses, of up to 10 N s, on bodies of 1 kg. Among many scenes others do so too, where
+// an iteration more or less is a matter of rounding.
+static const double OWN_WAY = 1e-5;
+
 // Both make each step from the same state: what one step differs by is not multiplied by the next. Returns
-// the largest difference of a velocity, m/s and rad/s.
-static double difference_without(uint32_t twins, scene_kind kind, uint64_t seed, int n_step) {
+// the largest difference of a velocity, m/s and rad/s. A step that differs by more than rounding does so by
+// no more than what the plain code makes of a rounding of its start: out_excess is the largest ratio of the
+// two.
+static double difference_without(uint32_t twins, scene_kind kind, uint64_t seed, int n_step,
+                                 double *out_excess) {
     built all = build_sim(scene_of(kind, seed)), plain = build_sim(scene_of(kind, seed));
     plain.sim->contacts->fast = USI_FAST_ALL & ~twins;
-    double max = 0;
+    double max = 0, *v = malloc((size_t)all.n.n_v * sizeof *v);
     int32_t n_contact = 0;
     for (int i = 0; i < n_step; i++) {
         size_t size = 0;
-        assert_int_equal(us_sim_save(all.sim, NULL, 0, &size), US_OK);
-        void *state = malloc(size);
-        assert_int_equal(us_sim_save(all.sim, state, size, &size), US_OK);
+        void *state = save(&all, &size);
         assert_int_equal(us_sim_restore(plain.sim, state, size), US_OK);
-        free(state);
         build_step(&all, 1, NULL);
         build_step(&plain, 1, NULL);
-        max = fmax(max, build_difference(us_sim_view_v(all.sim), us_sim_view_v(plain.sim), all.n.n_v));
+        for (int k = 0; k < all.n.n_v; k++)
+            v[k] = us_sim_view_v(plain.sim)[k];
+        const double differs = build_difference(us_sim_view_v(all.sim), v, all.n.n_v);
+        if (differs > ROUNDED)
+            *out_excess = fmax(*out_excess, differs / (spread_of(&plain, state, size, v, seed) + ROUNDED));
+        max = fmax(max, differs);
         n_contact += us_sim_n_contact(all.sim);
+        free(state);
     }
     assert_true(n_contact > n_step);
+    free(v);
     build_free(&all);
     build_free(&plain);
     return max;
@@ -128,32 +172,39 @@ static double difference_without(uint32_t twins, scene_kind kind, uint64_t seed,
 typedef struct twin {
     const char *name;
     uint32_t bits;
-    double tolerance[N_SCENE_KIND];  // m/s, rad/s
+    bool is_exact[N_SCENE_KIND];
+    bool has_own_way;
 } twin;
 
 static void each_twin_gives_what_the_plain_code_gives(void **state) {
     (void)state;
-    // What is only kept gives the same bits. What computes in another order differs by rounding, 1e-15 of
-    // velocities up to 10, and where an impact is solved by the stiffness of its rows over the mass, 1e6 (see
-    // IMPACT_STIFFNESS): 1e-8. Of a ball's pose nothing is rounded, of the axis of a capsule or cylinder it
-    // is. Where bodies start in each other and are pushed apart, Newton's method may end at its own
-    // tolerance, a millionth of impulses of 0.1 N s on 1 kg: 1e-7.
+    // What is only kept gives the same bits. What computes in another order differs by rounding, and where a
+    // step multiplies that, by no more than a rounding of its start does. Of a ball's pose nothing is
+    // rounded, of the axis of a capsule or cylinder it is.
     static const twin list[] = {
-        {"free", USI_FAST_FREE, {1e-7, 1e-7}}, {"branch", USI_FAST_BRANCH, {1e-7, 1e-7}},
-        {"layout", USI_FAST_LAYOUT, {0, 0}},   {"islands", USI_FAST_ISLANDS, {0, 0}},
-        {"skip", USI_FAST_SKIP, {1e-7, 1e-7}}, {"poses", USI_FAST_POSES, {0, 1e-7}},
-        {"boxes", USI_FAST_BOXES, {0, 0}},     {"apart", USI_FAST_APART, {0, 0}},
-        {"pair", USI_FAST_PAIR, {0, 0}},       {"all", USI_FAST_ALL, {1e-7, 1e-7}},
+        {"free", USI_FAST_FREE, {false, false}, false},   {"branch", USI_FAST_BRANCH, {false, false}, false},
+        {"layout", USI_FAST_LAYOUT, {true, true}, false}, {"islands", USI_FAST_ISLANDS, {true, true}, false},
+        {"skip", USI_FAST_SKIP, {false, false}, true},    {"poses", USI_FAST_POSES, {true, false}, false},
+        {"boxes", USI_FAST_BOXES, {true, true}, false},   {"apart", USI_FAST_APART, {true, true}, false},
+        {"pair", USI_FAST_PAIR, {true, true}, false},     {"all", USI_FAST_ALL, {false, false}, true},
     };
+    const bool is_long = getenv("US_LONG_TESTS") != NULL;
+    const int n_seed = is_long ? 60 : 6;
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-        double max[N_SCENE_KIND] = {0};
+        double max[N_SCENE_KIND] = {0}, excess[N_SCENE_KIND] = {0};
         for (int kind = 0; kind < N_SCENE_KIND; kind++) {
-            for (uint64_t seed = 1; seed <= 6; seed++)
-                max[kind] = fmax(max[kind], difference_without(list[i].bits, (scene_kind)kind, seed, 400));
+            for (int seed = 1; seed <= n_seed; seed++)
+                max[kind] = fmax(max[kind], difference_without(list[i].bits, (scene_kind)kind, (uint64_t)seed,
+                                                               400, &excess[kind]));
         }
-        printf("    without %-10s %.1e %.1e\n", list[i].name, max[0], max[1]);
-        for (int kind = 0; kind < N_SCENE_KIND; kind++)
-            assert_true(max[kind] <= list[i].tolerance[kind]);
+        printf("    without %-10s %.1e %.1e; over that of a rounding: %.1e %.1e\n", list[i].name, max[0],
+               max[1], excess[0], excess[1]);
+        for (int kind = 0; kind < N_SCENE_KIND; kind++) {
+            if (list[i].is_exact[kind]) assert_true(max[kind] == 0);
+            const bool has_own_way = list[i].has_own_way || is_long;
+            assert_true(max[kind] <= (has_own_way ? OWN_WAY : 1e-7) &&
+                        (has_own_way || excess[kind] <= OFTEN));
+        }
     }
 }
 
