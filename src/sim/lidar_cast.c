@@ -150,7 +150,10 @@ static usi_lidar_echo echo_of(const us_sim *s, const usi_lidar *l, int32_t geom,
     }
     const usi_lidar_surface *look = &l->surface[material];
     const double facing = us_vec3_dot(hit.normal, d);
-    usi_lidar_echo e = {hit.range, fabs(facing), look->reflectivity, look->retroreflection, 0};
+    usi_lidar_echo e = {.range = hit.range,
+                        .cosine = fabs(facing),
+                        .reflectivity = look->reflectivity,
+                        .retroreflection = look->retroreflection};
     if (l->def->sun > 0) {
         // Of the side that is seen.
         const double sun = us_vec3_dot(hit.normal, l->def->sun_direction) * (facing > 0 ? -1 : 1);
