@@ -226,6 +226,18 @@ static int32_t see_all(const usi_lidar *l, const usi_lidar_echo *echo, double li
     return n;
 }
 
+// The same of a line without dust, which is what most lidars are: it is what is told.
+static int32_t see_one(const us_lidar_def *d, const usi_lidar_echo *e, double light, uint64_t key,
+                       uint64_t counter, seen *out, bool *out_is_near) {
+    if (!(e->range <= d->max_range)) return 0;
+    *out_is_near = e->range < d->min_range;
+    if (*out_is_near) return 0;
+    out->range = e->range;
+    out->power = d->reach > 0 ? power_of(d, e, light) : e->reflectivity * e->cosine + e->retroreflection;
+    out->intensity = intensity_of(d, e, light);
+    return is_seen(d, e, out->power, key, counter);
+}
+
 // Which of them are told: one, or two of dual returns.
 static int32_t choose(const us_lidar_def *d, const seen *all, int32_t n, seen out[2]) {
     int32_t strongest = 0;
@@ -300,11 +312,15 @@ void usi_lidar_points(const us_model *m, const usi_lidar *l, const usi_lidar_wea
             if (truth) truth[usi_lidar_truth_place(l, k, b->ring)] = (float)first_echo->range;
             seen all[US_LIDAR_MAX_RAY + 1], told[2];
             bool is_near = false;
-            const int32_t n_seen = first_echo->is_lost
-                                       ? 0
-                                       : see_all(l, first_echo, light, key,
-                                                 first + (uint64_t)(DRAWS * lane) + 4, more, all, &is_near);
-            const int32_t n_told = choose(d, all, n_seen, told);
+            const uint64_t counter = first + (uint64_t)(DRAWS * lane) + 4;
+            int32_t n_told = 0;
+            if (first_echo->is_lost)
+                n_told = 0;
+            else if (l->n_ray == 1 && l->n_dust == 0)
+                n_told = see_one(d, first_echo, light, key[0], counter, &told[0], &is_near);
+            else
+                n_told =
+                    choose(d, all, see_all(l, first_echo, light, key, counter, more, all, &is_near), told);
             const us_vec3 direction = usi_lidar_direction(l, b, aim);
             const bool is_spin = d->pattern == US_LIDAR_SPIN;
             const double sin_up = is_spin ? b->sin_up : direction.z,
