@@ -259,7 +259,9 @@ us_status usi_mesh_widen(us_mesh *mesh) {
 void usi_mesh_narrow(us_mesh *mesh) { (void)mesh; }
 
 static double visit(void *context, const usi_wide_ray *ray, int32_t leaf, double until) {
-    (void)context, (void)ray, (void)leaf;
+    (void)context;
+    (void)ray;
+    (void)leaf;
     return until;
 }
 

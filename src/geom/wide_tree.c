@@ -210,15 +210,15 @@ static float float_until(const usi_wide_tree *t, double until, double start) {
     return x < 1e30 ? (float)x : 1e30F;
 }
 
-typedef struct waiting {
+typedef struct branch_ahead {
     float from;
     int32_t branch;
-} waiting;
+} branch_ahead;
 
 // The branches of a node that the ray meets, on the stack: the nearest on top.
 static inline __attribute__((always_inline)) int push(const wide_node *node, const __m256 o[3],
                                                       const __m256 inverse[3], const int near_side[3],
-                                                      __m256 until, waiting *top) {
+                                                      __m256 until, branch_ahead *top) {
     const __m256 less = _mm256_set1_ps(1 - 1e-6F), more = _mm256_set1_ps(1 + 1e-6F);
     __m256 in = _mm256_setzero_ps(), out = until;
     for (int axis = 0; axis < 3; axis++) {
@@ -235,7 +235,7 @@ static inline __attribute__((always_inline)) int push(const wide_node *node, con
     int n = 0;
     for (; met != 0; met &= met - 1) {
         const int k = __builtin_ctz(met);
-        const waiting w = {from[k], node->branch[k]};
+        const branch_ahead w = {from[k], node->branch[k]};
         int at = n++;
         for (; at > 0 && top[at - 1].from < w.from; at--)
             top[at] = top[at - 1];
@@ -260,12 +260,12 @@ void usi_wide_tree_cast(const usi_wide_tree *t, us_vec3 o, us_vec3 d, double ran
         inverse[axis] =
             _mm256_set1_ps((float)(fabs(way[axis]) > 1e-25 ? 1 / way[axis] : copysign(1e25, way[axis])));
     }
-    waiting stack[BRANCHES * DEPTH];
+    branch_ahead stack[BRANCHES * DEPTH];
     double until = range;
     float most = float_until(t, until, start);
     int n = push(&t->node[0], from, inverse, near_side, _mm256_set1_ps(most), stack);
     while (n > 0) {
-        const waiting next = stack[--n];
+        const branch_ahead next = stack[--n];
         if (next.from > most) continue;
         if (next.branch >= 0) {
             n += push(&t->node[next.branch], from, inverse, near_side, _mm256_set1_ps(most), &stack[n]);
@@ -284,7 +284,9 @@ void usi_wide_tree_cast(const usi_wide_tree *t, us_vec3 o, us_vec3 d, double ran
 
 us_status usi_wide_tree_create(const usi_bvh_node *nodes, int32_t n_leaf, const us_allocator *allocator,
                                usi_wide_tree **out_tree) {
-    (void)nodes, (void)n_leaf, (void)allocator;
+    (void)nodes;
+    (void)n_leaf;
+    (void)allocator;
     *out_tree = NULL;
     return US_OK;
 }
@@ -294,7 +296,8 @@ int32_t usi_wide_tree_n_leaf(const usi_wide_tree *t) {
     return 0;
 }
 usi_wide_leaf usi_wide_tree_leaf(const usi_wide_tree *t, int32_t leaf) {
-    (void)t, (void)leaf;
+    (void)t;
+    (void)leaf;
     return (usi_wide_leaf){0, 0};
 }
 us_vec3 usi_wide_tree_centre(const usi_wide_tree *t) {
@@ -307,7 +310,12 @@ double usi_wide_tree_size(const usi_wide_tree *t) {
 }
 void usi_wide_tree_cast(const usi_wide_tree *t, us_vec3 o, us_vec3 d, double range, usi_wide_visit *visit,
                         void *context) {
-    (void)t, (void)o, (void)d, (void)range, (void)visit, (void)context;
+    (void)t;
+    (void)o;
+    (void)d;
+    (void)range;
+    (void)visit;
+    (void)context;
 }
 
 #endif
