@@ -10,14 +10,18 @@
 
 #include "base/random.h"
 #include "bench.h"
+#include "geom/box_tree.h"
 #include "geom/geom.h"
 #include "geom/ray.h"
+#include "proxy/tap.h"
 #include "ray_peers.h"
 #include "understudy/pace.h"
+#include "understudy/proxy.h"
 #include "understudy/query.h"
 #include "understudy/spec.h"
 
 static const double RANGE = 100;
+static const char *embree_isa;  // NULL: all that there is
 
 typedef struct rays {
     const char *name;
@@ -145,7 +149,7 @@ static bool run_contest(const contest *c) {
     static const char *const own_name[] = {"one by one", "many"};
     bench_samples own[2] = {{0}}, theirs[RAY_EMBREE_CALLS] = {{0}};
     const bool has_many = c->geom && c->geom->kind == US_GEOM_HEIGHT_FIELD;
-    ray_embree *peer = ray_embree_create(&c->mesh, c->r->n, &c->r->ray[0].o.x, RANGE);
+    ray_embree *peer = ray_embree_create(embree_isa, &c->mesh, c->r->n, &c->r->ray[0].o.x, RANGE);
     uint64_t hash[2] = {0};
     double *range = calloc((size_t)c->r->n, sizeof *range);
     int32_t n_other = 0;
@@ -373,6 +377,35 @@ static bool bench_rocks(int n_round, bool is_json) {
     return ok;
 }
 
+// What rays have made anew when something is edited: ground and ruts nothing, the world's rocks their tree.
+static bool bench_edit(bool is_json) {
+    static us_aabb box[ROCKS];
+    const us_allocator allocator = us_allocator_default();
+    double best = INFINITY;
+    bool ok = true;
+    for (int i = 0; i < ROCKS; i++) {
+        us_vec3 corner[2 * ROCK_SIDES + 2];
+        rock_corners(i, corner);
+        box[i] = (us_aabb){corner[0], corner[0]};
+        for (int k = 1; k < 2 * ROCK_SIDES + 2; k++) {
+            const us_vec3 p = corner[k], a = box[i].min, b = box[i].max;
+            box[i].min = us_vec3_make(fmin(a.x, p.x), fmin(a.y, p.y), fmin(a.z, p.z));
+            box[i].max = us_vec3_make(fmax(b.x, p.x), fmax(b.y, p.y), fmax(b.z, p.z));
+        }
+    }
+    for (int round = 0; ok && round < 20; round++) {
+        usi_box_tree *tree = NULL;
+        const double start = bench_cpu_now();
+        ok = usi_box_tree_create(box, ROCKS, &allocator, &tree) == US_OK;
+        best = fmin(best, bench_cpu_now() - start);
+        usi_box_tree_destroy(tree);
+    }
+    if (!is_json)
+        printf("%-24s an edit: the tree of their boxes is made anew in %.2f ms; of ground nothing is\n",
+               "2000 rocks", 1e3 * best);
+    return ok;
+}
+
 // ---------------------------------------------------------------- one by one, and many
 
 // Moeller and Trumbore's test.
@@ -454,7 +487,7 @@ static const char *const yard =
     "2)'/>"
     "<shape type='sphere' size='0.8' xyz='5 1 0.2'/><shape type='cylinder' size='0.3 3' xyz='-4 3 "
     "1'/></world>"
-    "<repeat name='i' count='5'><robot name='k${i}' file='" US_SOURCE_DIR
+    "<repeat name='i' count='%d'><robot name='k${i}' file='" US_SOURCE_DIR
     "/models/k10.urdf' base='floating' xyz='0 ${4*i-8} 0.4'>"
     "<drive joint='front_left_drive' kd='40' velocity='2 rad/s'/><drive joint='front_right_drive' kd='40' "
     "velocity='2 rad/s'/><drive joint='rear_left_drive' kd='40' velocity='2 rad/s'/><drive "
@@ -462,23 +495,46 @@ static const char *const yard =
 static const char *const eye =
     "<sensor type='lidar' name='lidar' preset='hdl-32e' link='base' xyz='0.12 0 1.45'/>";
 
-// Half a second of five rovers with a lidar each, or without: CPU seconds, and by the clock.
+// Half a second of five rovers with a lidar each, or without: CPU seconds, and by the clock. With a proxy all
+// topics of the robots are made, clouds among them, as for somebody who listens to everything.
 typedef struct rovers {
     us_model *model;
+    us_proxy *proxy;
     us_sim *sim;
     double cpu, wall;
+    int64_t bytes;
 } rovers;
 
-static bool rovers_init(rovers *x, const char *sensor, int32_t n_thread) {
+static void count_bytes(void *context, int32_t channel, int64_t time, const void *bytes, size_t length) {
+    (void)channel, (void)time, (void)bytes;
+    *(int64_t *)context += (int64_t)length;
+}
+
+static bool rovers_init(rovers *x, int n, const char *sensor, int32_t n_thread, bool has_proxy) {
     char text[3000];
     us_spec *spec = NULL;
     us_error err = {0};
     us_sim_def def = us_sim_def_default();
-    snprintf(text, sizeof text, yard, sensor);
+    snprintf(text, sizeof text, yard, n, sensor);
     *x = (rovers){.cpu = INFINITY, .wall = INFINITY};
     def.n_thread = n_thread;
     us_status status = us_spec_load_text(text, strlen(text), "yard.xml", NULL, &spec, &err);
     if (!status) status = us_model_compile(spec, NULL, &x->model, &err);
+    us_plugin part;
+    if (!status && has_proxy) {
+        status = us_proxy_create(x->model, NULL, &x->proxy, &err);
+        if (!status) {
+            part = us_proxy_get_plugin(x->proxy);
+            def.n_plugin = 1;
+            def.plugins = &part;
+            usi_proxy_set_tap(x->proxy, count_bytes, &x->bytes);
+            // The truth is not the robot's.
+            for (int32_t i = 0; i < usi_proxy_n_channel(x->proxy); i++)
+                usi_proxy_want_channel(
+                    x->proxy, i,
+                    strncmp(usi_proxy_get_channel(x->proxy, i).topic, "/understudy/truth/", 18) != 0);
+        }
+    }
     if (!status) status = us_sim_create(x->model, &def, &x->sim, &err);
     if (status) fprintf(stderr, "bench_ray: five rovers: %s\n", err.message);
     us_spec_destroy(spec);
@@ -490,30 +546,40 @@ static bool rovers_run(rovers *x) {
     const int64_t wall = us_clock_ns();
     for (int k = 0; k < 500; k++) {
         if (us_sim_step(x->sim, NULL)) return false;
+        if (x->proxy) us_proxy_publish(x->proxy, x->sim);
     }
     x->cpu = fmin(x->cpu, bench_cpu_now() - cpu);
     x->wall = fmin(x->wall, 1e-9 * (double)(us_clock_ns() - wall));
     return true;
 }
 
-// What the lidars cost is what the rovers take longer with them.
-static bool bench_rover(bool is_json) {
-    rovers with, without, shared;
-    bool ok = rovers_init(&with, eye, 1), ok_2 = rovers_init(&without, "", 1),
-         ok_3 = rovers_init(&shared, eye, 2);
-    ok = ok && ok_2 && ok_3;
-    for (int round = 0; ok && round < 8; round++)
-        ok = rovers_run(&with) && rovers_run(&without) && rovers_run(&shared);
-    if (ok && !is_json) {
-        printf("%-24s a HDL-32E with noise: %.1f times real time on one core\n", "five K10",
-               5 * 0.5 / (with.cpu - without.cpu));
-        printf("%-24s with a HDL-32E each: %.1f times real time on one core, %.1f on two threads\n",
-               "five K10", 0.5 / with.cpu, 0.5 / shared.wall);
+// What the lidars of n rovers cost is what the rovers take longer with them.
+static bool bench_rovers(int n, bool is_json) {
+    enum { WITH, WITHOUT, SHARED, PACKED, UNPACKED, N };
+    static const struct {
+        int32_t n_thread;
+        bool has_lidar, has_proxy;
+    } what[N] = {{1, true, false}, {1, false, false}, {2, true, false}, {1, true, true}, {1, false, true}};
+    rovers all[N] = {0};
+    char name[40];
+    bool ok = true;
+    snprintf(name, sizeof name, n == 1 ? "a K10" : "%d K10", n);
+    for (int k = 0; ok && k < N; k++)
+        ok = rovers_init(&all[k], n, what[k].has_lidar ? eye : "", what[k].n_thread, what[k].has_proxy);
+    for (int round = 0; ok && round < 8; round++) {
+        for (int k = 0; ok && k < N; k++)
+            ok = rovers_run(&all[k]);
     }
-    rovers *all[] = {&with, &without, &shared};
-    for (int k = 0; k < 3; k++) {
-        us_sim_destroy(all[k]->sim);
-        us_model_destroy(all[k]->model);
+    if (ok && !is_json) {
+        printf("%-24s a HDL-32E with noise: %.1f times real time on one core; with packing too: %.1f\n", name,
+               n * 0.5 / (all[WITH].cpu - all[WITHOUT].cpu), n * 0.5 / (all[PACKED].cpu - all[UNPACKED].cpu));
+        printf("%-24s dynamics and a HDL-32E each: %.1f times real time on one core, %.1f on two threads\n",
+               name, 0.5 / all[WITH].cpu, 0.5 / all[SHARED].wall);
+    }
+    for (int k = 0; k < N; k++) {
+        us_sim_destroy(all[k].sim);
+        us_proxy_destroy(all[k].proxy);
+        us_model_destroy(all[k].model);
     }
     return ok;
 }
@@ -526,13 +592,15 @@ int main(int argc, char **argv) {
             is_json = true;
         else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
             n_round = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--isa") == 0 && i + 1 < argc)
+            embree_isa = argv[++i];
         else if (strcmp(argv[i], "--full") != 0) {
-            fprintf(stderr, "usage: bench_ray [--json] [--rounds N]\n");
+            fprintf(stderr, "usage: bench_ray [--json] [--rounds N] [--isa WHAT-EMBREE-MAY-USE]\n");
             return 2;
         }
     }
     bool ok = bench_terrain_rays(n_round, is_json) && bench_mesh(n_round, is_json) &&
-              bench_rocks(n_round, is_json) && bench_plain(is_json) && bench_linear(is_json) &&
-              bench_rover(is_json);
+              bench_rocks(n_round, is_json) && bench_edit(is_json) && bench_plain(is_json) &&
+              bench_linear(is_json) && bench_rovers(1, is_json) && bench_rovers(5, is_json);
     return ok ? 0 : 1;
 }

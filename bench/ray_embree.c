@@ -5,6 +5,7 @@
 
 #include <embree3/rtcore.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,11 +40,17 @@ const char *ray_embree_name(int call) { return call_list[call].name; }
 
 static void *aligned(size_t size) { return aligned_alloc(64, (size + 63) / 64 * 64); }
 
-ray_embree *ray_embree_create(const ray_mesh *mesh, int32_t n_ray, const double *rays, double range) {
+ray_embree *ray_embree_create(const char *isa, const ray_mesh *mesh, int32_t n_ray, const double *rays,
+                              double range) {
     ray_embree *e = calloc(1, sizeof *e);
+    char config[80];
     if (!e) return NULL;
-    *e =
-        (ray_embree){.device = rtcNewDevice("threads=1"), .n_ray = n_ray, .range = (float)range, .ray = rays};
+    snprintf(config, sizeof config, isa ? "threads=1,isa=%.40s" : "threads=1%.0s", isa ? isa : "");
+    *e = (ray_embree){.device = rtcNewDevice(config), .n_ray = n_ray, .range = (float)range, .ray = rays};
+    if (!e->device) {
+        free(e);
+        return NULL;
+    }
     e->scene = rtcNewScene(e->device);
     RTCGeometry g = rtcNewGeometry(e->device, RTC_GEOMETRY_TYPE_TRIANGLE);
     float *v = rtcSetNewGeometryBuffer(g, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, 3 * sizeof *v,
@@ -150,8 +157,9 @@ double ray_embree_cast(ray_embree *e, int call, double *out_range) {
 
 #else
 
-ray_embree *ray_embree_create(const ray_mesh *mesh, int32_t n_ray, const double *rays, double range) {
-    (void)mesh, (void)n_ray, (void)rays, (void)range;
+ray_embree *ray_embree_create(const char *isa, const ray_mesh *mesh, int32_t n_ray, const double *rays,
+                              double range) {
+    (void)isa, (void)mesh, (void)n_ray, (void)rays, (void)range;
     return 0;
 }
 void ray_embree_destroy(ray_embree *e) { (void)e; }

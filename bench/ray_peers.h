@@ -15,9 +15,11 @@ typedef struct ray_mesh {
 
 enum { RAY_EMBREE_CALLS = 6 };
 
-// Embree with a mesh and rays: six numbers for each, origin and direction. NULL: it is not there.
+// Embree with a mesh and rays: six numbers for each, origin and direction. NULL: it is not there. `isa`: the
+// most of the processor that it may use ("avx2"); NULL: all that there is.
 typedef struct ray_embree ray_embree;
-ray_embree *ray_embree_create(const ray_mesh *mesh, int32_t n_ray, const double *rays, double range);
+ray_embree *ray_embree_create(const char *isa, const ray_mesh *mesh, int32_t n_ray, const double *rays,
+                              double range);
 void ray_embree_destroy(ray_embree *e);  // NULL is allowed
 const char *ray_embree_name(int call);
 // CPU seconds that a call took for all rays; ranges, infinite where nothing was hit.

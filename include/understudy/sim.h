@@ -282,7 +282,9 @@ US_API us_status us_sim_write_deformable(const us_sim *sim, int32_t patch, const
 // "joint.q[2]", "joint.v[2]", "drive.torque", "link.x" .y .z (position), "link.qw" .qx .qy .qz, "energy",
 // "energy.kinetic", "energy.potential", "closure", "time". Of a link in soil, as of us_sim_get_soil_contact
 // in the last step: "link.sinkage" .load, and of wheels .slip .slip-angle .pull .side .moment; 0 where it is
-// in none. Returns an id >= 0, or -1 for an unknown name.
+// in none. Of a sensor "robot/sensor.READING" as the robot has it, .true.READING as it was true when the last
+// sample was taken, .set.PARAMETER as it is now (rate and latency too). Returns an id >= 0, or -1 for an
+// unknown name.
 US_API int32_t us_sim_find_value(const us_sim *sim, const char *name);
 US_API double us_sim_get_value(const us_sim *sim, int32_t id);  // NaN for a bad id
 

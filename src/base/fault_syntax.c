@@ -34,6 +34,8 @@ static const struct {
     {USI_COMPONENT_LIDAR, USI_FAULT_DEAD, "dead", 0, 0, 0, 0},
     {USI_COMPONENT_LIDAR, USI_FAULT_FROZEN, "frozen", 0, 0, 0, 0},
     {USI_COMPONENT_LIDAR, USI_FAULT_BLIND, "blind", 2, 2, -360, 360},
+    {USI_COMPONENT_LIDAR, USI_FAULT_BEAMS, "beams", 2, 2, 0, 255},
+    {USI_COMPONENT_LIDAR, USI_FAULT_DIRT, "dirt", 1, 1, 0, 1},
     {USI_COMPONENT_SENSOR, USI_FAULT_DEAD, "dead", 0, 0, 0, 0},
     {USI_COMPONENT_SENSOR, USI_FAULT_FROZEN, "frozen", 0, 0, 0, 0},
     {USI_COMPONENT_SENSOR, USI_FAULT_NOISY, "noisy", 1, 1, 0, 1e6},

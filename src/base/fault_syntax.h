@@ -5,22 +5,24 @@
 #include "understudy/base.h"
 
 // Components that can fail. X(code, name, usage, name in errors)
-#define USI_FAULT_COMPONENT_LIST(X)                                                                          \
-    X(USI_COMPONENT_MOTOR, "motor", "motor:JOINT=dead, weak:SHARE, blocked, blocked:TORQUE or ok", "motor")  \
-    X(USI_COMPONENT_JOINT, "joint", "joint:JOINT=broken or ok", "joint")                                     \
-    X(USI_COMPONENT_ENCODER, "encoder", "encoder:JOINT=stuck, jump:ANGLE, drift:SPEED or ok", "encoder")     \
-    X(USI_COMPONENT_IMU, "imu",                                                                              \
-      "imu=bias:AX,AY,AZ, bias:AX,AY,AZ,GX,GY,GZ, stuck or ok, or imu:NAME=... of another than \"imu\"",     \
-      "inertial sensor")                                                                                     \
-    X(USI_COMPONENT_LIDAR, "lidar",                                                                          \
-      "lidar=dead, frozen, blind:FROM,TO (deg) or ok, or lidar:NAME=... of another than \"lidar\"", "lidar") \
-    X(USI_COMPONENT_SENSOR, "sensor",                                                                        \
-      "sensor:NAME=dead, frozen, noisy:FACTOR, delayed:SECONDS, dropping:SHARE, offset:READING,VALUE, "      \
-      "noise:READING,DEVIATION or ok",                                                                       \
-      "sensor")                                                                                              \
-    X(USI_COMPONENT_POWER, "power", "power=brownout, brownout:SECONDS or ok", "power")                       \
-    X(USI_COMPONENT_COMPUTER, "computer", "computer=reboot, reboot:SECONDS or ok", "computer")               \
-    X(USI_COMPONENT_LINK, "link", "link=outage, outage:SECONDS, loss:PROBABILITY, delay:SECONDS or ok",      \
+#define USI_FAULT_COMPONENT_LIST(X)                                                                         \
+    X(USI_COMPONENT_MOTOR, "motor", "motor:JOINT=dead, weak:SHARE, blocked, blocked:TORQUE or ok", "motor") \
+    X(USI_COMPONENT_JOINT, "joint", "joint:JOINT=broken or ok", "joint")                                    \
+    X(USI_COMPONENT_ENCODER, "encoder", "encoder:JOINT=stuck, jump:ANGLE, drift:SPEED or ok", "encoder")    \
+    X(USI_COMPONENT_IMU, "imu",                                                                             \
+      "imu=bias:AX,AY,AZ, bias:AX,AY,AZ,GX,GY,GZ, stuck or ok, or imu:NAME=... of another than \"imu\"",    \
+      "inertial sensor")                                                                                    \
+    X(USI_COMPONENT_LIDAR, "lidar",                                                                         \
+      "lidar=dead, frozen, blind:FROM,TO (deg), beams:FIRST,LAST (rings), dirt:SHARE or ok, or "            \
+      "lidar:NAME=... of another than \"lidar\"",                                                           \
+      "lidar")                                                                                              \
+    X(USI_COMPONENT_SENSOR, "sensor",                                                                       \
+      "sensor:NAME=dead, frozen, noisy:FACTOR, delayed:SECONDS, dropping:SHARE, offset:READING,VALUE, "     \
+      "noise:READING,DEVIATION or ok",                                                                      \
+      "sensor")                                                                                             \
+    X(USI_COMPONENT_POWER, "power", "power=brownout, brownout:SECONDS or ok", "power")                      \
+    X(USI_COMPONENT_COMPUTER, "computer", "computer=reboot, reboot:SECONDS or ok", "computer")              \
+    X(USI_COMPONENT_LINK, "link", "link=outage, outage:SECONDS, loss:PROBABILITY, delay:SECONDS or ok",     \
       "radio link")
 
 typedef enum usi_fault_component {
@@ -48,6 +50,8 @@ typedef enum usi_fault {
     USI_FAULT_DELAY,
     USI_FAULT_FROZEN,
     USI_FAULT_BLIND,
+    USI_FAULT_BEAMS,
+    USI_FAULT_DIRT,
     USI_FAULT_NOISY,
     USI_FAULT_DELAYED,
     USI_FAULT_DROPPING,

@@ -50,6 +50,8 @@ struct us_mesh {
     int32_t *fan;             // triangles at each vertex, by number
     bool is_closed;           // every edge has exactly two triangles
     us_inertia unit_inertia;
+    struct usi_wide_tree *wide;  // for rays; NULL: the tree above does (ray_mesh.c)
+    float *corner;               // of the wide tree's leaves
 };
 
 enum { USI_FIELD_TILE = USI_EXTREMES_CELLS, USI_FIELD_PEAKS = 6, USI_FIELD_CAPS = 8 };

@@ -17,6 +17,7 @@
 
 #include "geom/geom.h"
 #include "geom/moments.h"
+#include "geom/ray.h"
 
 enum {
     LEAF = 4,  // triangles that are not split further: a test of 4 triangles costs about as much as two more
@@ -362,6 +363,9 @@ us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_
     mesh->is_closed = is_closed(mesh, (edge_balance *)(void *)(scratch + at_side), n_side);
     mesh->unit_inertia = unit_inertia(mesh);
     usi_mesh_connect(mesh);
+    if (usi_mesh_widen(mesh))
+        status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a mesh of %d triangles",
+                              (int)n_triangle);
 
 done:
     usi_release(&a, scratch, scratch_bytes, USI_ALIGN);
@@ -376,5 +380,6 @@ done:
 void us_mesh_destroy(us_mesh *mesh) {
     if (!mesh) return;
     us_allocator a = mesh->allocator;
+    usi_mesh_narrow(mesh);
     usi_release(&a, mesh, mesh->bytes, USI_ALIGN);
 }

@@ -65,6 +65,11 @@ usi_ray_span usi_ray_span_triangle(usi_ray l, const us_vec3 *corner, double r);
 
 // The first surface within `range` along the line from its point o; `radius` is added all round.
 us_ray_hit usi_ray_cast_mesh(const us_mesh *mesh, usi_ray l, double range, double radius);
+// The plain twin of that, by the binary tree alone. Bit for bit the same hits.
+us_ray_hit usi_ray_cast_mesh_plain(const us_mesh *mesh, usi_ray l, double range, double radius);
+// Gives a mesh what the fast one needs, where it pays. US_ERR_MEMORY, and nothing is changed.
+us_status usi_mesh_widen(us_mesh *mesh);
+void usi_mesh_narrow(us_mesh *mesh);
 us_ray_hit usi_ray_cast_field(const us_height_field *f, usi_ray l, double range, double radius);
 // Many rays, without a radius, each as far as its own range: the hits of the one above, bit for bit.
 void usi_ray_cast_field_many(const us_height_field *f, int32_t n, const usi_ray *l, const double *range,

@@ -1,8 +1,23 @@
 // Rays against triangle meshes, by the tree of boxes.
 //
+// Meshes of many triangles have a second tree with eight branches (wide_tree.h), and in its leaves eight
+// triangles at a time are asked in floats whether the ray may pass through them: on one side of all three
+// edges, or nearer to them than floats can tell. Those that it may are met exactly. Where two triangles are
+// met at the same range to the last bit, the one with the lower number counts, so that hits are those of the
+// plain walk in whatever order triangles are met. Rays among 100 000 triangles take a third to a quarter of
+// the time.
+//
 // Whether a ray starts inside a closed mesh is decided by counting: it leaves once more than it enters. Only
 // rays whose first face shows its back are asked, all others see the outside.
 #include "geom/ray.h"
+
+#include <string.h>
+
+#include "geom/wide_tree.h"
+#ifdef __AVX2__
+#include <float.h>
+#include <immintrin.h>
+#endif
 
 // The ray with its axes renamed so that it goes mostly along z, and sheared so that it goes along z exactly.
 // Triangles are then tested in the plane (x, y), the ray being the origin (Woop, Benthin, Wald 2013).
@@ -55,13 +70,18 @@ static double edge_side(us_vec3 a, us_vec3 b, int32_t index_a, int32_t index_b, 
     return is_swapped ? -e : e;
 }
 
+// Whether a hit goes before the best so far. What is at the same range goes by its number.
+static bool is_before(const mesh_cast *c, double range, int32_t index) {
+    return range < c->best || (range == c->best && c->triangle >= 0 && index < c->triangle);
+}
+
 static void cast_triangle(mesh_cast *c, int32_t index) {
     const int32_t *t = c->mesh->triangle[index];
     const us_vec3 corner[3] = {c->mesh->vertex[t[0]], c->mesh->vertex[t[1]], c->mesh->vertex[t[2]]};
     if (c->radius > 0) {
         usi_ray_span s = usi_ray_span_triangle(c->l, corner, c->radius);
         us_ray_hit hit = usi_ray_span_hit(s, c->l, c->best);
-        if (hit.range < c->best) {
+        if (is_before(c, hit.range, index)) {
             c->best = hit.range;
             c->normal = hit.normal;
             c->triangle = index;
@@ -83,7 +103,7 @@ static void cast_triangle(mesh_cast *c, int32_t index) {
     if (range < 0) return;
     if (c->count) {
         c->crossings += is_front ? -1 : 1;
-    } else if (range < c->best && (is_front || !c->only_front)) {
+    } else if (is_before(c, range, index) && (is_front || !c->only_front)) {
         c->best = range;
         c->normal = n;
         c->triangle = index;
@@ -142,7 +162,120 @@ static void cast_tree(mesh_cast *c, int32_t root) {
     }
 }
 
-us_ray_hit usi_ray_cast_mesh(const us_mesh *mesh, usi_ray l, double range, double radius) {
+// ---------------------------------------------------------------- eight triangles at once
+
+#ifdef __AVX2__
+
+enum { EIGHT = 8, CORNERS = 9 * EIGHT, WIDE_FROM = 64 };  // from so many triangles on there is a wide tree
+
+us_status usi_mesh_widen(us_mesh *mesh) {
+    if (mesh->n_triangle < WIDE_FROM) return US_OK;
+    us_status status = usi_wide_tree_create(mesh->node, EIGHT, &mesh->allocator, &mesh->wide);
+    if (status || !mesh->wide) return status;
+    const int32_t n = usi_wide_tree_n_leaf(mesh->wide);
+    const us_vec3 centre = usi_wide_tree_centre(mesh->wide);
+    mesh->corner = usi_alloc(&mesh->allocator, (size_t)n * CORNERS * sizeof(float), USI_ALIGN);
+    if (!mesh->corner) {
+        usi_wide_tree_destroy(mesh->wide);
+        mesh->wide = NULL;
+        return US_ERR_MEMORY;
+    }
+    memset(mesh->corner, 0, (size_t)n * CORNERS * sizeof(float));
+    for (int32_t i = 0; i < n; i++) {
+        const usi_wide_leaf leaf = usi_wide_tree_leaf(mesh->wide, i);
+        float *to = mesh->corner + (size_t)i * CORNERS;
+        for (int32_t k = 0; k < 3 * leaf.count; k++) {
+            const int32_t corner = mesh->triangle[mesh->order[leaf.first + k / 3]][k % 3];
+            const us_vec3 p = us_vec3_sub(mesh->vertex[corner], centre);
+            for (int axis = 0; axis < 3; axis++)
+                to[(3 * (k % 3) + axis) * EIGHT + k / 3] = (float)component(p, axis);
+        }
+    }
+    return US_OK;
+}
+
+void usi_mesh_narrow(us_mesh *mesh) {
+    if (!mesh->wide) return;
+    usi_release(&mesh->allocator, mesh->corner,
+                (size_t)usi_wide_tree_n_leaf(mesh->wide) * CORNERS * sizeof(float), USI_ALIGN);
+    usi_wide_tree_destroy(mesh->wide);
+}
+
+typedef struct side8 {
+    __m256 e, unsure;
+} side8;
+
+// On which side of the edges p -> q the ray passes, and how near to them floats cannot tell. `place`: by how
+// much they may be off in p and q.
+static inline side8 side_of(const __m256 p[2], const __m256 q[2], __m256 place) {
+    const __m256 sign = _mm256_set1_ps(-0.0F);
+    const __m256 sum =
+        _mm256_add_ps(_mm256_add_ps(_mm256_andnot_ps(sign, p[0]), _mm256_andnot_ps(sign, p[1])),
+                      _mm256_add_ps(_mm256_andnot_ps(sign, q[0]), _mm256_andnot_ps(sign, q[1])));
+    return (side8){_mm256_sub_ps(_mm256_mul_ps(p[0], q[1]), _mm256_mul_ps(p[1], q[0])),
+                   _mm256_mul_ps(_mm256_add_ps(sum, place), _mm256_add_ps(place, place))};
+}
+
+// Which of the triangles of a leaf the ray may pass through. Sheared places are sums of five roundings of
+// numbers up to twice the size of the mesh.
+static unsigned may_pass(const mesh_cast *c, const usi_wide_ray *ray, const float *corner) {
+    const shear *s = &c->shear;
+    const __m256 ox = _mm256_set1_ps(ray->o[s->x]), oy = _mm256_set1_ps(ray->o[s->y]),
+                 oz = _mm256_set1_ps(ray->o[s->z]), sx = _mm256_set1_ps((float)s->sx),
+                 sy = _mm256_set1_ps((float)s->sy),
+                 place = _mm256_set1_ps((float)(8 * (double)FLT_EPSILON * usi_wide_tree_size(c->mesh->wide)));
+    __m256 p[3][2];
+    for (int k = 0; k < 3; k++) {
+        const float *at = corner + (size_t)(3 * k) * EIGHT;
+        const __m256 z = _mm256_sub_ps(_mm256_load_ps(at + s->z * EIGHT), oz);
+        p[k][0] = _mm256_sub_ps(_mm256_sub_ps(_mm256_load_ps(at + s->x * EIGHT), ox), _mm256_mul_ps(sx, z));
+        p[k][1] = _mm256_sub_ps(_mm256_sub_ps(_mm256_load_ps(at + s->y * EIGHT), oy), _mm256_mul_ps(sy, z));
+    }
+    const __m256 zero = _mm256_setzero_ps();
+    __m256 left = _mm256_cmp_ps(zero, zero, _CMP_EQ_OQ), right = left;
+    for (int k = 0; k < 3; k++) {
+        const side8 side = side_of(p[(k + 1) % 3], p[(k + 2) % 3], place);
+        left = _mm256_and_ps(left, _mm256_cmp_ps(_mm256_add_ps(side.e, side.unsure), zero, _CMP_GE_OQ));
+        right = _mm256_and_ps(right, _mm256_cmp_ps(_mm256_sub_ps(side.e, side.unsure), zero, _CMP_LE_OQ));
+    }
+    return (unsigned)_mm256_movemask_ps(_mm256_or_ps(left, right));
+}
+
+static double visit(void *context, const usi_wide_ray *ray, int32_t leaf, double until) {
+    mesh_cast *c = context;
+    const usi_wide_leaf run = usi_wide_tree_leaf(c->mesh->wide, leaf);
+    unsigned may = may_pass(c, ray, c->mesh->corner + (size_t)leaf * CORNERS) & ((1U << run.count) - 1);
+    for (; may != 0; may &= may - 1)
+        cast_triangle(c, c->mesh->order[run.first + __builtin_ctz(may)]);
+    return c->count ? until : c->best;
+}
+
+#else
+
+us_status usi_mesh_widen(us_mesh *mesh) {
+    (void)mesh;
+    return US_OK;
+}
+void usi_mesh_narrow(us_mesh *mesh) { (void)mesh; }
+
+static double visit(void *context, const usi_wide_ray *ray, int32_t leaf, double until) {
+    (void)context;
+    (void)ray;
+    (void)leaf;
+    return until;
+}
+
+#endif
+
+// All triangles that matter, by one tree or the other.
+static void cast_all(mesh_cast *c, bool is_plain) {
+    if (c->mesh->wide && !is_plain && c->radius == 0)
+        usi_wide_tree_cast(c->mesh->wide, c->l.o, c->l.d, c->best, visit, c);
+    else
+        cast_tree(c, 0);
+}
+
+static us_ray_hit cast_mesh(const us_mesh *mesh, usi_ray l, double range, double radius, bool is_plain) {
     if (mesh->n_node == 0) return USI_RAY_MISS;
     us_vec3 inverse = us_vec3_make(1 / l.d.x, 1 / l.d.y, 1 / l.d.z), low = mesh->node[0].min,
             high = mesh->node[0].max;
@@ -156,7 +289,7 @@ us_ray_hit usi_ray_cast_mesh(const us_mesh *mesh, usi_ray l, double range, doubl
     else
         c.best = nextafter(range, INFINITY);
     double limit = c.best;
-    if (radius == 0) cast_tree(&c, 0);
+    if (radius == 0) cast_all(&c, is_plain);
     bool is_back = c.triangle >= 0 && us_vec3_dot(c.normal, l.d) >= 0;
     if (may_be_inside && (is_back || radius > 0)) {
         // The first face shows its back: the ray comes from inside, or it grazes an edge. Counting crossings
@@ -165,7 +298,7 @@ us_ray_hit usi_ray_cast_mesh(const us_mesh *mesh, usi_ray l, double range, doubl
         all.radius = 0;
         all.count = true;
         all.best = 1e300;
-        cast_tree(&all, 0);
+        cast_all(&all, is_plain);
         if (all.crossings > 0) return (us_ray_hit){0, us_vec3_scale(-1, l.d)};
     }
     if (radius > 0 || (is_back && mesh->is_closed)) {
@@ -173,10 +306,18 @@ us_ray_hit usi_ray_cast_mesh(const us_mesh *mesh, usi_ray l, double range, doubl
         c.best = limit;
         c.triangle = -1;
         c.only_front = true;
-        cast_tree(&c, 0);
+        cast_all(&c, is_plain);
     }
     if (c.triangle < 0 || c.best > range) return USI_RAY_MISS;
     // An open mesh has two sides; the one that is seen is the one that was hit.
     bool is_back_face = us_vec3_dot(c.normal, l.d) > 0;
     return (us_ray_hit){c.best, is_back_face ? us_vec3_scale(-1, c.normal) : c.normal};
+}
+
+us_ray_hit usi_ray_cast_mesh(const us_mesh *mesh, usi_ray l, double range, double radius) {
+    return cast_mesh(mesh, l, range, radius, false);
+}
+
+us_ray_hit usi_ray_cast_mesh_plain(const us_mesh *mesh, usi_ray l, double range, double radius) {
+    return cast_mesh(mesh, l, range, radius, true);
 }

@@ -24,6 +24,7 @@ static void lay_out(us_model *m, usi_lidar *l) {
     l->echo = usi_carve(&at, (size_t)(l->def->n_beam * l->n_ray), sizeof(usi_lidar_echo));
     for (int k = 0; k < 2; k++) {
         l->frame[k] = usi_carve(&at, (size_t)usi_lidar_n_point(l), 4 * sizeof(float));
+        l->truth[k] = usi_carve(&at, (size_t)l->n_column * (size_t)l->n_ring, sizeof(float));
         l->pose[k] = usi_carve(&at, (size_t)l->max_pose, sizeof(us_pose));
     }
     m->lidar_size = at;

@@ -25,6 +25,7 @@ typedef struct usi_lidar_beam {
 // back, and how brightly the sun shines on it, over a white surface that it meets squarely.
 typedef struct usi_lidar_echo {
     double range, cosine, reflectivity, retroreflection, sunlit;
+    bool is_lost;  // by a fault: it is not told
 } usi_lidar_echo;
 
 // How surfaces of a material look to a lidar.
@@ -45,9 +46,10 @@ typedef struct usi_lidar_aim {
 } usi_lidar_aim;
 
 // What a lidar keeps in a sim, beside the echoes of the group that is being fired, two frames of points
-// (column by column, beams by ring, of dual returns the stronger ones first: x, y, z and intensity) and the
-// poses of the sensor at the ticks that each frame took: of the turn that is collected, and of the last whole
-// one. A point without a return has an infinite x: negative where something was too near.
+// (column by column, beams by ring, of dual returns the stronger ones first: x, y, z and intensity), the true
+// ranges of what each beam met first (column by column, beams by ring; infinite: nothing), and the poses of
+// the sensor at the ticks that each frame took: of the turn that is collected, and of the last whole one. A
+// point without a return has an infinite x: negative where something was too near.
 typedef struct usi_lidar_state {
     int64_t collected;                 // the turn that is being collected; -1: the next one is waited for
     int64_t is_partial;                // it has gaps, and is thrown away
@@ -72,16 +74,16 @@ typedef struct usi_lidar {
     const usi_lidar_surface *surface;  // of the model's materials
     const double *dust;                // the chance that dust was seen by the end of each pulse length
     int32_t n_dust;
-    double dust_from;                       // m: where the first one begins
-    int64_t n_group;                        // of a turn; 0: as many as there is time for
-    double turn;                            // s
-    double period;                          // s from group to group
-    double last_beam;                       // s: the latest beam's time in a group
-    double spin;                            // rad/s of the head, counter-clockwise
-    double widest;                          // rad, at most, between a beam and the head
-    double lowest, highest;                 // tangents of the elevations of its outermost beams
-    int32_t max_pose;                       // of a frame: at the ticks that it takes
-    size_t state, echo, frame[2], pose[2];  // bytes: where what it keeps is among all lidars'
+    double dust_from;                                 // m: where the first one begins
+    int64_t n_group;                                  // of a turn; 0: as many as there is time for
+    double turn;                                      // s
+    double period;                                    // s from group to group
+    double last_beam;                                 // s: the latest beam's time in a group
+    double spin;                                      // rad/s of the head, counter-clockwise
+    double widest;                                    // rad, at most, between a beam and the head
+    double lowest, highest;                           // tangents of the elevations of its outermost beams
+    int32_t max_pose;                                 // of a frame: at the ticks that it takes
+    size_t state, echo, frame[2], truth[2], pose[2];  // bytes: where what it keeps is among all lidars'
 } usi_lidar;
 
 // The first group of a turn, the time of a group, and how many columns a turn has.
@@ -117,6 +119,11 @@ static inline int64_t usi_lidar_place(const usi_lidar *l, int64_t k, int32_t rin
         k %= l->n_column;
     }
     return (k * l->n_return + which) * l->n_ring + ring;
+}
+// Where its true range is.
+static inline int64_t usi_lidar_truth_place(const usi_lidar *l, int64_t k, int32_t ring) {
+    if (l->def->pattern == US_LIDAR_GRID) return k % l->n_column * l->n_ring + k / l->n_column;
+    return k * l->n_ring + ring;
 }
 static inline int64_t usi_lidar_n_point(const usi_lidar *l) {
     return (int64_t)l->n_column * l->n_return * l->n_ring;

@@ -551,7 +551,6 @@ static us_status add_truths(const maker *k, usi_robot_model *r, usi_topic *topic
     us_status status = US_OK;
     for (int32_t i = r->first_sensor; i < r->first_sensor + r->n_sensor && !status; i++) {
         const usi_sensor *s = &k->m->sensor[i];
-        if (s->kind->is_frame) continue;
         const int32_t source = usi_find_source(r->network, s->name);
         char name[USI_TOPIC_NAME];
         bool is_good = true;

@@ -106,10 +106,14 @@ static void set_lidar(us_sim *sim, int32_t sensor, const usi_fault_words *words)
     usi_sensor_state *e = &sim->now.sensor[sensor];
     e->is_stuck = words->fault == USI_FAULT_FROZEN;
     e->offset[USI_LIDAR_IS_DEAD] = words->fault == USI_FAULT_DEAD;
-    e->offset[USI_LIDAR_HAS_SECTOR] = words->fault == USI_FAULT_BLIND;
-    const bool is_blind = words->fault == USI_FAULT_BLIND;
-    e->offset[USI_LIDAR_SECTOR_FROM] = is_blind ? degree * words->number[0] : 0;
-    e->offset[USI_LIDAR_SECTOR_TO] = is_blind ? degree * words->number[1] : 0;
+    e->offset[USI_LIDAR_FAULT] = words->fault == USI_FAULT_BLIND   ? USI_LIDAR_HAS_SECTOR
+                                 : words->fault == USI_FAULT_BEAMS ? USI_LIDAR_HAS_NO_BEAMS
+                                 : words->fault == USI_FAULT_DIRT  ? USI_LIDAR_IS_DIRTY
+                                                                   : USI_LIDAR_IS_WELL;
+    const double unit = words->fault == USI_FAULT_BLIND ? degree : 1;
+    const bool has_numbers = e->offset[USI_LIDAR_FAULT] != USI_LIDAR_IS_WELL;
+    e->offset[USI_LIDAR_FIRST] = has_numbers ? unit * words->number[0] : 0;
+    e->offset[USI_LIDAR_SECOND] = has_numbers && words->n_number > 1 ? unit * words->number[1] : 0;
 }
 
 // Faults that any sensor can have. Each adds to those that it has; ok takes them all.
@@ -427,11 +431,18 @@ static void list_lidar(const fault_lister *t, int32_t sensor) {
     } else if (e->offset[USI_LIDAR_IS_DEAD] != 0) {
         snprintf(what, sizeof what, "%s=dead", part);
         snprintf(text, sizeof text, "%s dead", called);
-    } else if (e->offset[USI_LIDAR_HAS_SECTOR] != 0) {
-        const double from = e->offset[USI_LIDAR_SECTOR_FROM] / degree,
-                     to = e->offset[USI_LIDAR_SECTOR_TO] / degree;
+    } else if (e->offset[USI_LIDAR_FAULT] == USI_LIDAR_HAS_SECTOR) {
+        const double from = e->offset[USI_LIDAR_FIRST] / degree, to = e->offset[USI_LIDAR_SECOND] / degree;
         snprintf(what, sizeof what, "%s=blind:%.4g,%.4g", part, from, to);
         snprintf(text, sizeof text, "%s blind from %.4g to %.4g deg", called, from, to);
+    } else if (e->offset[USI_LIDAR_FAULT] == USI_LIDAR_HAS_NO_BEAMS) {
+        const double first = e->offset[USI_LIDAR_FIRST], last = e->offset[USI_LIDAR_SECOND];
+        snprintf(what, sizeof what, "%s=beams:%.4g,%.4g", part, first, last);
+        snprintf(text, sizeof text, "%s without the beams of rings %.4g to %.4g", called, first, last);
+    } else if (e->offset[USI_LIDAR_FAULT] == USI_LIDAR_IS_DIRTY) {
+        const double share = e->offset[USI_LIDAR_FIRST];
+        snprintf(what, sizeof what, "%s=dirt:%.4g", part, share);
+        snprintf(text, sizeof text, "%s dirty: %.4g of the light is lost each way", called, share);
     } else {
         return;
     }

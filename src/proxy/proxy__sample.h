@@ -53,6 +53,8 @@ usi_sample_function usi_sample_joint_states, usi_sample_odom, usi_sample_tf, usi
 // sample_lidar.c: when the turn began that a lidar shows, ns; and whether a topic of so many Hz sends it now.
 int64_t usi_lidar_sample_time(const us_sim *sim, int32_t lidar);
 bool usi_lidar_is_due(const us_sim *sim, int32_t sensor, double rate);
+// The same of its truth, which waits for nothing and is never lost.
+bool usi_lidar_truth_is_due(const us_sim *sim, int32_t sensor);
 
 // interface_list.c: a lidar's last whole turn as lists of an interface's samples, of which it takes one or
 // more.

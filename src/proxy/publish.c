@@ -134,7 +134,9 @@ static bool is_heard(const us_proxy *p, const usi_robot *r, const usi_robot_stat
     // What is true of sensors is many samples, and mostly nobody's.
     const usi_topic *t = &r->model->topic[topic];
     const bool is_asked = t->is_truth && t->sensor >= 0;
-    if (p->record.sample) return true;
+    // Clouds of them are as large as the robot's, and are made again by running a recording.
+    const bool is_cloud = is_asked && usi_is_frame_source((int32_t)t->source);
+    if (p->record.sample && !is_cloud) return true;
     if (is_asked ? r->outlet[topic].writer && us_writer_n_match(r->outlet[topic].writer) > 0
                  : p->outbox != NULL)
         return true;
@@ -211,10 +213,11 @@ void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_s
         // A computer that is off or starts sends nothing. Where the robot really is does not depend on it.
         if (r->outlet[i].channel < 0 || (!is_up && !t->is_truth)) continue;
         // Readings leave when they have arrived.
-        const bool is_now = usi_is_frame_source((int32_t)t->source)
-                                ? usi_lidar_is_due(sim, t->sensor, t->rate)
-                            : t->sensor >= 0 ? is_reading_due(p, sim, t, phase)
-                                             : usi_is_due(t->rate, p->step, phase);
+        const bool is_frame = usi_is_frame_source((int32_t)t->source);
+        const bool is_now = is_frame && t->is_truth ? usi_lidar_truth_is_due(sim, t->sensor)
+                            : is_frame              ? usi_lidar_is_due(sim, t->sensor, t->rate)
+                            : t->sensor >= 0        ? is_reading_due(p, sim, t, phase)
+                                                    : usi_is_due(t->rate, p->step, phase);
         const bool is_due = is_sent_once(t) ? is_first : is_now && is_heard(p, r, s, tick, i);
         if (is_due) sample(&w, i);
     }

@@ -41,6 +41,19 @@ static void move_point(const usi_lidar_shift *x, double share, const float from[
     out[3] = from[3];
 }
 
+// Rows of rings of what is true.
+static void put_truth(const us_sim *sim, int32_t lidar, uint32_t row_step, uint8_t *to) {
+    const usi_lidar *l = &sim->model->lidar[lidar];
+    for (int64_t column = 0; column < l->n_column; column++) {
+        for (int32_t ring = 0; ring < l->n_ring; ring++) {
+            float point[4];
+            usi_sim_lidar_truth(sim, lidar, column, ring, point);
+            put_point(to + (size_t)ring * row_step + (size_t)column * POINT_STEP, point, (uint16_t)ring,
+                      (float)usi_lidar_time_in_turn(l, column, ring));
+        }
+    }
+}
+
 // Columns of returns of rings to rows of rings, of one return after the other.
 static void put_points(const us_sim *sim, int32_t lidar, const float (*from)[4], uint32_t row_step,
                        uint8_t *to) {
@@ -75,18 +88,22 @@ void usi_sample_points(usi_sampling *w) {
     if (!from) return;
     usi_sampling_head(w, &c.header, k->frame);
     USI_SAMPLING_TAKE(w, c.fields, N_FIELD);
-    USI_SAMPLING_TAKE(w, c.data, (size_t)usi_lidar_n_point(l) * POINT_STEP);
+    const int32_t n_return = w->is_truth ? 1 : l->n_return;
+    USI_SAMPLING_TAKE(w, c.data, (size_t)l->n_column * (size_t)l->n_ring * (size_t)n_return * POINT_STEP);
     if (c.data._length == 0) return;
     for (int i = 0; i < N_FIELD; i++)
         c.fields._buffer[i] = (us_msg_point_field){.name = usi_text(name[i]),
                                                    .offset = offset[i],
                                                    .datatype = i == 4 ? FIELD_UINT16 : FIELD_FLOAT32,
                                                    .count = 1};
-    c.height = (uint32_t)(l->n_ring * l->n_return);
+    c.height = (uint32_t)(l->n_ring * n_return);
     c.width = (uint32_t)l->n_column;
     c.point_step = POINT_STEP;
     c.row_step = POINT_STEP * c.width;
-    put_points(w->sim, k->lidar, from, c.row_step, c.data._buffer);
+    if (w->is_truth)
+        put_truth(w->sim, k->lidar, c.row_step, c.data._buffer);
+    else
+        put_points(w->sim, k->lidar, from, c.row_step, c.data._buffer);
     usi_sampling_send(w, &c);
 }
 
@@ -111,9 +128,12 @@ void usi_sample_scan(usi_sampling *w) {
     c.range_min = (float)l->def->min_range;
     c.range_max = (float)l->def->max_range;
     for (int32_t i = 0; i < l->n_column; i++) {
-        const double x = (double)from[i][0], y = (double)from[i][1], z = (double)from[i][2];
-        c.ranges._buffer[i] = isfinite(x) ? (float)sqrt(x * x + y * y + z * z) : from[i][0];
-        c.intensities._buffer[i] = from[i][3];
+        float truth[4];
+        if (w->is_truth) usi_sim_lidar_truth(w->sim, k->lidar, i, 0, truth);
+        const float *point = w->is_truth ? truth : from[i];
+        const double x = (double)point[0], y = (double)point[1], z = (double)point[2];
+        c.ranges._buffer[i] = isfinite(x) ? (float)sqrt(x * x + y * y + z * z) : point[0];
+        c.intensities._buffer[i] = point[3];
     }
     usi_sampling_send(w, &c);
 }
@@ -133,6 +153,12 @@ static bool is_dropped(const us_sim *sim, int32_t sensor) {
     const uint64_t seed = sim->model->seed + USI_GOLDEN * sim->model->sensor[sensor].seed;
     return drop > 0 && us_random_uniform(seed, drop_stream + (uint64_t)sensor,
                                          (uint64_t)sim->now.sensor[sensor].tick) < drop;
+}
+
+bool usi_lidar_truth_is_due(const us_sim *sim, int32_t sensor) {
+    int64_t whole;
+    return usi_sim_lidar_turn(sim, sim->model->sensor[sensor].lidar, &whole) >= 0 &&
+           sim->now.sensor[sensor].tick == us_sim_get_tick(sim);
 }
 
 // A turn has become whole at this tick, and its number is one of those that the topic's rate lets through.

@@ -118,7 +118,7 @@ void usi_lidar_mix(const usi_lidar *l, usi_lidar_echo *echo) {
     int32_t n_echo = 0;
     for (int32_t i = 0; i < n && isfinite(echo[i].range);) {
         const double first = echo[i].range, until = first + l->def->pulse;
-        usi_lidar_echo sum = {0, 1, 0, 0, 0};
+        usi_lidar_echo sum = {.cosine = 1};
         double light = 0, middle = 0;
         for (; i < n && echo[i].range <= until; i++) {
             const usi_lidar_echo *e = &echo[i];
@@ -146,9 +146,10 @@ static double fading(const us_lidar_def *d, double range) {
     return d->extinction > 0 ? exp(-2 * d->extinction * range) : 1;
 }
 
-static double power_of(const us_lidar_def *d, const usi_lidar_echo *e) {
+static double power_of(const us_lidar_def *d, const usi_lidar_echo *e, double light) {
     const double ratio = d->reach / e->range;
-    return (10 * e->reflectivity * e->cosine * ratio * ratio + 10 * e->retroreflection * ratio * ratio) *
+    return light *
+           (10 * e->reflectivity * e->cosine * ratio * ratio + 10 * e->retroreflection * ratio * ratio) *
            fading(d, e->range);
 }
 
@@ -168,8 +169,9 @@ static bool is_seen(const us_lidar_def *d, const usi_lidar_echo *e, double power
 enum { MORE = 16, DUST_AT = US_LIDAR_MAX_RAY, DUST_POWER_AT, RANGE_AT };
 
 // The first length of the pulse in which dust is seen, if it is before a range. What it sends back there is
-// more than what is needed by an exponential number of its mean.
-static bool see_dust(const usi_lidar *l, double before, uint64_t key, uint64_t first, seen *out) {
+// more than what is needed by an exponential number of its mean, and may be too little behind dirt.
+static bool see_dust(const usi_lidar *l, double before, double light, uint64_t key, uint64_t first,
+                     seen *out) {
     const us_lidar_def *d = l->def;
     const double u = usi_random_uniform(key, first + DUST_AT);
     if (l->n_dust == 0 || !(u < l->dust[l->n_dust - 1])) return false;
@@ -185,24 +187,27 @@ static bool see_dust(const usi_lidar *l, double before, uint64_t key, uint64_t f
                  range = l->dust_from + (low + share) * d->pulse;
     if (!(range < before)) return false;
     const double mean = usi_lidar_dust_power(d, range),
-                 power = 1 - mean * log1p(-usi_random_uniform(key, first + DUST_POWER_AT)),
+                 power = light * (1 - mean * log1p(-usi_random_uniform(key, first + DUST_POWER_AT))),
                  ratio = range / d->reach;
+    if (power < 1) return false;
     *out = (seen){range, power, fmin(255, 25.5 * power * ratio * ratio)};
     return true;
 }
 
-static double intensity_of(const us_lidar_def *d, const usi_lidar_echo *e) {
-    const double even = 255 * e->reflectivity * e->cosine * fading(d, e->range);
-    return e->retroreflection > 0 ? fmin(255, even + 255 * e->retroreflection * fading(d, e->range)) : even;
+static double intensity_of(const us_lidar_def *d, const usi_lidar_echo *e, double light) {
+    const double even = light * 255 * e->reflectivity * e->cosine * fading(d, e->range);
+    return e->retroreflection > 0 ? fmin(255, even + light * 255 * e->retroreflection * fading(d, e->range))
+                                  : even;
 }
 
 // All that is seen of a shot, from near to far; how many, and whether something was too near.
-static int32_t see_all(const usi_lidar *l, const usi_lidar_echo *echo, const uint64_t key[2],
+static int32_t see_all(const usi_lidar *l, const usi_lidar_echo *echo, double light, const uint64_t key[2],
                        uint64_t counter, uint64_t more, seen out[US_LIDAR_MAX_RAY + 1], bool *out_is_near) {
     const us_lidar_def *d = l->def;
     seen dust;
     int32_t n = 0;
-    bool is_dusty = l->n_dust > 0 && see_dust(l, fmin(echo[0].range, d->max_range), key[1], more, &dust);
+    bool is_dusty =
+        l->n_dust > 0 && see_dust(l, fmin(echo[0].range, d->max_range), light, key[1], more, &dust);
     if (is_dusty) out[n++] = dust;
     *out_is_near = false;
     for (int32_t i = 0; i < l->n_ray; i++) {
@@ -212,12 +217,25 @@ static int32_t see_all(const usi_lidar *l, const usi_lidar_echo *echo, const uin
             *out_is_near = true;
             continue;
         }
-        const double power = d->reach > 0 ? power_of(d, e) : e->reflectivity * e->cosine + e->retroreflection;
+        const double power =
+            d->reach > 0 ? power_of(d, e, light) : e->reflectivity * e->cosine + e->retroreflection;
         const bool is_first = i == 0;
         if (is_seen(d, e, power, is_first ? key[0] : key[1], is_first ? counter : more + (uint64_t)i - 1))
-            out[n++] = (seen){e->range, power, intensity_of(d, e)};
+            out[n++] = (seen){e->range, power, intensity_of(d, e, light)};
     }
     return n;
+}
+
+// The same of a line without dust, which is what most lidars are: it is what is told.
+static int32_t see_one(const us_lidar_def *d, const usi_lidar_echo *e, double light, uint64_t key,
+                       uint64_t counter, seen *out, bool *out_is_near) {
+    if (!(e->range <= d->max_range)) return 0;
+    *out_is_near = e->range < d->min_range;
+    if (*out_is_near) return 0;
+    out->range = e->range;
+    out->power = d->reach > 0 ? power_of(d, e, light) : e->reflectivity * e->cosine + e->retroreflection;
+    out->intensity = intensity_of(d, e, light);
+    return is_seen(d, e, out->power, key, counter);
 }
 
 // Which of them are told: one, or two of dual returns.
@@ -247,7 +265,7 @@ static void put_none(float out[4], bool is_near) {
     out[1] = out[2] = out[3] = 0;
 }
 
-// At a range off by `more`, and off across by two angles.
+// At a range off by `more`, and off across by two angles, in deviations.
 static void put_point(const us_lidar_def *d, double cos_up, double sin_up, us_vec3 direction, const seen *e,
                       double more, const double across[2], float out[4]) {
     double r = e->range + d->range_noise * more;
@@ -274,11 +292,13 @@ static double normal_of(uint64_t key, uint64_t counter) {
     return sqrt(-2 * log(1 - u)) * cos(4 * HALF_PI * turn);
 }
 
-void usi_lidar_points(const us_model *m, const usi_lidar *l, int64_t group, int64_t k,
-                      const usi_lidar_aim *aim, const usi_lidar_echo *echo, float (*frame)[4]) {
+void usi_lidar_points(const us_model *m, const usi_lidar *l, const usi_lidar_wear *wear, int64_t group,
+                      int64_t k, const usi_lidar_aim *aim, const usi_lidar_echo *echo, float (*frame)[4],
+                      float *truth) {
     // Beside those of links and inertial units; and what only some lidars draw.
     static const uint64_t lidar_stream = UINT64_C(3) << 32, more_stream = UINT64_C(4) << 32;
     const us_lidar_def *d = l->def;
+    const double noise = wear ? wear->noise : 1, light = wear ? wear->light : 1;
     const uint64_t seed = m->seed + USI_GOLDEN * m->sensor[l->sensor].seed,
                    key[2] = {usi_random_key(seed, lidar_stream + (uint64_t)l->sensor),
                              usi_random_key(seed, more_stream + (uint64_t)l->sensor)};
@@ -288,16 +308,24 @@ void usi_lidar_points(const us_model *m, const usi_lidar *l, int64_t group, int6
         for (int lane = 0; lane < 4 && i + lane < d->n_beam; lane++) {
             const usi_lidar_beam *b = &l->beam[i + lane];
             const uint64_t more = MORE * (shot + (uint64_t)lane);
+            const usi_lidar_echo *first_echo = &echo[(i + lane) * l->n_ray];
+            if (truth) truth[usi_lidar_truth_place(l, k, b->ring)] = (float)first_echo->range;
             seen all[US_LIDAR_MAX_RAY + 1], told[2];
-            bool is_near;
-            const int32_t n_seen = see_all(l, &echo[(i + lane) * l->n_ray], key,
-                                           first + (uint64_t)(DRAWS * lane) + 4, more, all, &is_near),
-                          n_told = choose(d, all, n_seen, told);
+            bool is_near = false;
+            const uint64_t counter = first + (uint64_t)(DRAWS * lane) + 4;
+            int32_t n_told = 0;
+            if (first_echo->is_lost)
+                n_told = 0;
+            else if (l->n_ray == 1 && l->n_dust == 0)
+                n_told = see_one(d, first_echo, light, key[0], counter, &told[0], &is_near);
+            else
+                n_told =
+                    choose(d, all, see_all(l, first_echo, light, key, counter, more, all, &is_near), told);
             const us_vec3 direction = usi_lidar_direction(l, b, aim);
             const bool is_spin = d->pattern == US_LIDAR_SPIN;
             const double sin_up = is_spin ? b->sin_up : direction.z,
                          cos_up = is_spin ? b->cos_up : sqrt(fmax(0, 1 - direction.z * direction.z)),
-                         across[2] = {n.across[0][lane], n.across[1][lane]};
+                         across[2] = {noise * n.across[0][lane], noise * n.across[1][lane]};
             for (int32_t j = 0; j < l->n_return; j++) {
                 float *point = frame[usi_lidar_place(l, k, b->ring, j)];
                 if (j >= n_told) {
@@ -306,7 +334,7 @@ void usi_lidar_points(const us_model *m, const usi_lidar *l, int64_t group, int6
                 }
                 double along = n.range[lane];
                 if (j > 0 && d->range_noise > 0) along = normal_of(key[1], more + RANGE_AT);
-                put_point(d, cos_up, sin_up, direction, &told[j], along, across, point);
+                put_point(d, cos_up, sin_up, direction, &told[j], noise * along, across, point);
             }
         }
     }

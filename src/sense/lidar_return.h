@@ -4,8 +4,16 @@
 
 #include "model/lidars.h"
 
-// Faults of a lidar, in usi_sensor_state.offset.
-enum { USI_LIDAR_IS_DEAD, USI_LIDAR_HAS_SECTOR, USI_LIDAR_SECTOR_FROM, USI_LIDAR_SECTOR_TO };
+// Faults of a lidar, in usi_sensor_state.offset: whether it is dead, another fault, and its two numbers.
+enum { USI_LIDAR_IS_DEAD, USI_LIDAR_FAULT, USI_LIDAR_FIRST, USI_LIDAR_SECOND };
+// Blind between two azimuths (rad); without the beams from one ring to another; a window that takes a share
+// of the light.
+enum { USI_LIDAR_IS_WELL, USI_LIDAR_HAS_SECTOR, USI_LIDAR_HAS_NO_BEAMS, USI_LIDAR_IS_DIRTY };
+
+// What faults do to all points: factors of the noise, and of the light that comes back.
+typedef struct usi_lidar_wear {
+    double noise, light;
+} usi_lidar_wear;
 
 // Where a group looks that is fired at a time, in a turn that began `into` s earlier.
 usi_lidar_aim usi_lidar_aim_at(const usi_lidar *l, int64_t group, double time, double into);
@@ -30,8 +38,10 @@ static inline us_vec3 usi_lidar_direction(const usi_lidar *l, const usi_lidar_be
 void usi_lidar_mix(const usi_lidar *l, usi_lidar_echo *echo);
 
 // The points of the k-th group of its turn (x, y, z, intensity) into a frame, from n_ray echoes of each of
-// its beams. Each depends on the seeds, the sensor, and the numbers of the group and the beam alone.
-void usi_lidar_points(const us_model *m, const usi_lidar *l, int64_t group, int64_t k,
-                      const usi_lidar_aim *aim, const usi_lidar_echo *echo, float (*frame)[4]);
+// its beams, and what is true of each into `truth` (NULL: nowhere). Each depends on the seeds, the sensor,
+// the numbers of the group and the beam, and `wear` (NULL: none) alone.
+void usi_lidar_points(const us_model *m, const usi_lidar *l, const usi_lidar_wear *wear, int64_t group,
+                      int64_t k, const usi_lidar_aim *aim, const usi_lidar_echo *echo, float (*frame)[4],
+                      float *truth);
 
 #endif

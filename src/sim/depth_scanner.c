@@ -378,8 +378,9 @@ static us_status look(us_depth_scanner *x, const us_sim *s, us_pose X_WS, int32_
 }
 
 // Points as rays make them: noise, lost returns and places in the table.
-static void make_frame(us_depth_scanner *x, int64_t turn) {
+static void make_frame(us_depth_scanner *x, const usi_sensor_state *k, int64_t turn) {
     const usi_lidar *l = x->lidar;
+    const usi_lidar_wear wear = usi_lidar_wear_of(k);
     for (int64_t i = 0; i < usi_lidar_n_point(l); i++) {
         x->frame[i][0] = INFINITY;
         x->frame[i][1] = x->frame[i][2] = x->frame[i][3] = 0;
@@ -393,7 +394,7 @@ static void make_frame(us_depth_scanner *x, int64_t turn) {
             for (int32_t j = 0; j < l->def->n_beam * l->n_ray; j++)
                 echo[j].range = INFINITY;
         }
-        usi_lidar_points(x->model, l, group, i, &aim, echo, x->frame);
+        usi_lidar_points(x->model, l, &wear, group, i, &aim, echo, x->frame, NULL);
     }
 }
 
@@ -419,7 +420,7 @@ us_status us_depth_scanner_scan(us_depth_scanner *x, const us_sim *sim, us_lidar
     us_status status = place(x, sim, X_WS, err);
     if (!status) status = look(x, sim, X_WS, aim_all(x, turn), err);
     if (status) return status;
-    make_frame(x, turn);
+    make_frame(x, &sim->now.sensor[l->sensor], turn);
     for (int64_t i = 0; points && i < usi_lidar_n_point(l); i++) {
         const int32_t ring = (int32_t)(i % l->n_ring), back = (int32_t)(i / l->n_ring % l->n_return);
         const int64_t column = i / l->n_ring / l->n_return;

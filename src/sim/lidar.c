@@ -166,12 +166,22 @@ void usi_lidar_carry(const us_sim *from, int32_t old, us_sim *to, int32_t lidar)
     memcpy(to->lidars->state + b->state, from->lidars->state + a->state, size);
 }
 
-// Whether the head looks where the lidar is blind, by its make or by a fault.
-static bool is_dark(const usi_lidar *l, const usi_sensor_state *k, const usi_lidar_aim *aim) {
-    const bool has_fault = k->offset[USI_LIDAR_HAS_SECTOR] != 0;
-    return usi_lidar_is_blind(l, aim) ||
-           (has_fault &&
-            usi_lidar_is_between(l, aim, k->offset[USI_LIDAR_SECTOR_FROM], k->offset[USI_LIDAR_SECTOR_TO]));
+// Whether the head looks where a fault has made it blind.
+static bool is_blinded(const usi_lidar *l, const usi_sensor_state *k, const usi_lidar_aim *aim) {
+    return k->offset[USI_LIDAR_FAULT] == USI_LIDAR_HAS_SECTOR &&
+           usi_lidar_is_between(l, aim, k->offset[USI_LIDAR_FIRST], k->offset[USI_LIDAR_SECOND]);
+}
+
+// Whether a fault has taken the beams of a ring.
+static bool is_ring_lost(const usi_sensor_state *k, int32_t ring) {
+    return k->offset[USI_LIDAR_FAULT] == USI_LIDAR_HAS_NO_BEAMS && ring >= k->offset[USI_LIDAR_FIRST] &&
+           ring <= k->offset[USI_LIDAR_SECOND];
+}
+
+usi_lidar_wear usi_lidar_wear_of(const usi_sensor_state *k) {
+    const bool is_dirty = k->offset[USI_LIDAR_FAULT] == USI_LIDAR_IS_DIRTY;
+    const double through = is_dirty ? 1 - k->offset[USI_LIDAR_FIRST] : 1;
+    return (usi_lidar_wear){1 + k->scale, through * through};
 }
 
 us_status us_sim_hold_lidar(us_sim *s, us_lidar lidar, bool is_held) {
@@ -245,7 +255,7 @@ static void cast_group(const firing *f, const firing_group *g, const usi_lidar_a
     const double step = f->end - f->start, first = (g->time - f->start) / step;
     const us_pose X = usi_course_at(&f->X_WS, first);
     const us_mat3 R = us_quat_matrix(X.q);
-    const bool sees_nothing = is_dark(l, f->k, aim);
+    const bool sees_nothing = usi_lidar_is_blind(l, aim), is_lost = is_blinded(l, f->k, aim);
     bool fires[US_LIDAR_MAX_BEAM];
     usi_lidar_lines lines;
     lines.n = 0;
@@ -273,6 +283,9 @@ static void cast_group(const firing *f, const firing_group *g, const usi_lidar_a
     for (int32_t i = 0; l->n_ray > 1 && !sees_nothing && i < l->def->n_beam; i++) {
         if (fires[i]) usi_lidar_mix(l, &echo[i * l->n_ray]);
     }
+    for (int32_t i = 0; i < l->def->n_beam; i++) {
+        if (fires[i]) echo[i * l->n_ray].is_lost = is_lost || is_ring_lost(f->k, l->beam[i].ring);
+    }
 }
 
 static usi_lidar_aim aim_of(const firing *f, const firing_group *g) {
@@ -288,8 +301,10 @@ static void fire_group(void *context, int32_t i, int32_t thread) {
     const usi_lidar_aim aim = aim_of(f, g);
     if (g->time < f->start) memcpy(echo, kept_echo(f), (size_t)n_echo_of(f->l) * sizeof *echo);
     cast_group(f, g, &aim, echo);
-    usi_lidar_points(f->s->model, f->l, g->group, g->k, &aim, echo,
-                     usi_lidar_frame_of(f->s, f->l, f->t->which));
+    const usi_lidar_wear wear = usi_lidar_wear_of(f->k);
+    usi_lidar_points(f->s->model, f->l, &wear, g->group, g->k, &aim, echo,
+                     usi_lidar_frame_of(f->s, f->l, f->t->which),
+                     usi_lidar_truth_of(f->s, f->l, f->t->which));
 }
 
 static void add_digest(usi_lidar_state *t, const float (*point)[4], int32_t n) {
@@ -343,6 +358,9 @@ static void end_turn(const firing *f, int64_t n_column) {
             point[i][0] = INFINITY;
             point[i][1] = point[i][2] = point[i][3] = 0;
         }
+        float *truth = usi_lidar_truth_of(f->s, l, t->which);
+        for (int64_t i = usi_lidar_truth_place(l, n_column, 0); i < (int64_t)l->n_column * l->n_ring; i++)
+            truth[i] = INFINITY;
     }
     const bool is_good = !t->is_partial && !f->k->is_stuck;
     if (is_good) {

@@ -135,28 +135,33 @@ static bool may_meet(const usi_lidar_target *t, us_vec3 o, us_vec3 d, double u, 
 }
 
 // What the surface of a shape makes of the line that meets it.
-static usi_lidar_echo echo_of(const us_sim *s, const usi_lidar *l, int32_t geom, us_vec3 o, us_vec3 d,
-                              us_ray_hit hit) {
+static void put_echo(const us_sim *s, const usi_lidar *l, int32_t geom, us_vec3 o, us_vec3 d,
+                     const us_ray_hit *hit, usi_lidar_echo *out) {
     const us_model *m = s->model;
     const usi_geom *g = &m->geom[geom];
     int32_t material = g->material;
     const int32_t robot = m->sensor[l->sensor].robot;
-    if (l->def->hides_own_robot && g->owner >= 0 && g->owner == m->robot[robot].network->group)
-        return (usi_lidar_echo){.range = INFINITY};
+    if (l->def->hides_own_robot && g->owner >= 0 && g->owner == m->robot[robot].network->group) {
+        out->range = INFINITY;
+        return;
+    }
     if (g->has_region) {
         const us_vec3 p =
-            us_pose_point(us_pose_inverse(g->X_NG), us_vec3_add(o, us_vec3_scale(hit.range, d)));
+            us_pose_point(us_pose_inverse(g->X_NG), us_vec3_add(o, us_vec3_scale(hit->range, d)));
         material = usi_ground_material_at(m, &s->now.contact, geom, p.x, p.y);
     }
     const usi_lidar_surface *look = &l->surface[material];
-    const double facing = us_vec3_dot(hit.normal, d);
-    usi_lidar_echo e = {hit.range, fabs(facing), look->reflectivity, look->retroreflection, 0};
+    const double facing = us_vec3_dot(hit->normal, d);
+    out->range = hit->range;
+    out->cosine = fabs(facing);
+    out->reflectivity = look->reflectivity;
+    out->retroreflection = look->retroreflection;
+    out->sunlit = 0;
     if (l->def->sun > 0) {
         // Of the side that is seen.
-        const double sun = us_vec3_dot(hit.normal, l->def->sun_direction) * (facing > 0 ? -1 : 1);
-        e.sunlit = sun > 0 ? look->reflectivity * sun : 0;
+        const double sun = us_vec3_dot(hit->normal, l->def->sun_direction) * (facing > 0 ? -1 : 1);
+        if (sun > 0) out->sunlit = look->reflectivity * sun;
     }
-    return e;
 }
 
 // A shape, or ground with soil on it.
@@ -244,7 +249,10 @@ void usi_lidar_cast(const us_sim *s, const usi_lidar *l, const usi_lidar_lines *
             keep(&m, i, cast_one(s, t, x->o[i], x->d[i], x->u[i], until), t->geom);
         }
     }
-    for (int32_t i = 0; i < x->n; i++)
-        *x->to[i] = m.geom[i] >= 0 ? echo_of(s, l, m.geom[i], x->o[i], x->d[i], m.best[i])
-                                   : (usi_lidar_echo){.range = INFINITY};
+    for (int32_t i = 0; i < x->n; i++) {
+        if (m.geom[i] >= 0)
+            put_echo(s, l, m.geom[i], x->o[i], x->d[i], &m.best[i], x->to[i]);
+        else
+            x->to[i]->range = INFINITY;
+    }
 }

@@ -5,7 +5,9 @@
 
 #include "contact/residency.h"
 #include "contact/soil.h"
-#include "sim/sim.h"
+#include "model/robots.h"
+#include "sim/sim__sensors.h"
+#include "spec/sensor_kind.h"
 
 const us_model *us_sim_view_model(const us_sim *s) { return s ? s->model : NULL; }
 int64_t us_sim_get_tick(const us_sim *s) { return s ? s->now.tick[0] : -1; }
@@ -222,7 +224,7 @@ double us_sim_get_closure(const us_sim *s) {
 // ---------------------------------------------------------------- values by name
 
 // A value's id is its kind and an index. Kinds from VALUE_LINK on are the components of a link's pose, those
-// from VALUE_SOIL on what it does in soil.
+// from VALUE_SOIL on what it does in soil, those from VALUE_READING on are of sensors.
 enum {
     VALUE_TIME,
     VALUE_ENERGY,
@@ -234,9 +236,12 @@ enum {
     VALUE_EFFORT,
     VALUE_LINK,
     VALUE_SOIL = VALUE_LINK + 7,
-    VALUE_KINDS = VALUE_SOIL + 7
+    VALUE_READING = VALUE_SOIL + 7,  // the index is a sensor's and, below SENSOR_SHIFT, that of its number
+    VALUE_TRUTH,
+    VALUE_SETTING,
+    VALUE_KINDS
 };
-enum { KIND_SHIFT = 26, INDEX_MASK = (1 << KIND_SHIFT) - 1 };
+enum { KIND_SHIFT = 26, INDEX_MASK = (1 << KIND_SHIFT) - 1, SENSOR_SHIFT = 7 };
 
 static int32_t value_id(int kind, int32_t index) { return (int32_t)((uint32_t)kind << KIND_SHIFT) | index; }
 
@@ -255,6 +260,34 @@ static int32_t joint_value(const us_model *m, us_joint joint, const char *what) 
         return -1;
     }
     return value_id(is_q ? VALUE_Q : VALUE_V, (is_q ? j.first_q : j.first_v) + k);
+}
+
+// "force.x", "true.force.x", "set.force-noise" of a sensor.
+static int32_t sensor_value(const us_model *m, int32_t sensor, const char *what) {
+    const us_sensor_kind *k = m->sensor[sensor].kind;
+    int kind = VALUE_READING;
+    int32_t at = usi_find_reading(k, what);
+    if (at < 0 && strncmp(what, "true.", 5) == 0) {
+        kind = VALUE_TRUTH;
+        at = usi_find_reading(k, what + 5);
+    } else if (at < 0 && strncmp(what, "set.", 4) == 0) {
+        kind = VALUE_SETTING;
+        at = usi_find_setting(k, what + 4);
+    }
+    return at >= 0 ? value_id(kind, (int32_t)((uint32_t)sensor << SENSOR_SHIFT) | at) : -1;
+}
+
+// "ROBOT/SENSOR.WHAT": readings have points in their names.
+static int32_t find_sensor_value(const us_model *m, const char *name) {
+    const char *slash = strrchr(name, '/'), *dot = slash ? strchr(slash, '.') : NULL;
+    for (int32_t i = 0; dot && i < m->n_sensor; i++) {
+        const char *robot = m->robot[m->sensor[i].robot].name, *own = m->sensor[i].name;
+        const size_t n = strlen(robot), n_own = strlen(own);
+        if ((size_t)(slash - name) == n && memcmp(name, robot, n) == 0 &&
+            (size_t)(dot - slash) == n_own + 1 && memcmp(slash + 1, own, n_own) == 0)
+            return sensor_value(m, i, dot + 1);
+    }
+    return -1;
 }
 
 int32_t usi_find_value(const us_model *m, const char *name) {
@@ -277,7 +310,7 @@ int32_t usi_find_value(const us_model *m, const char *name) {
         if (strcmp(dot + 1, pose[k]) == 0) return value_id(VALUE_LINK + k, body.i);
         if (strcmp(dot + 1, soil[k]) == 0) return value_id(VALUE_SOIL + k, body.i);
     }
-    return -1;
+    return find_sensor_value(m, name);
 }
 
 int32_t us_sim_find_value(const us_sim *s, const char *name) {
@@ -302,6 +335,16 @@ static double soil_value(const us_sim *s, int32_t body, int part) {
         }
     }
     return value[part];
+}
+
+static double sensor_number(const us_sim *s, int kind, int32_t index) {
+    const int32_t i = index >> SENSOR_SHIFT, at = index & ((1 << SENSOR_SHIFT) - 1);
+    if (i >= s->model->n_sensor) return NAN;
+    const usi_sensor *k = &s->model->sensor[i];
+    if (kind == VALUE_SETTING) return usi_sim_setting(s, i, at);
+    if (at >= k->kind->n_reading) return NAN;
+    return kind == VALUE_READING ? usi_sim_reading(s, i)[at]
+                                 : s->now.sensor_part[usi_sensor_part_at(k, USI_SENSOR_TRUTH) + at];
 }
 
 double us_sim_get_value(const us_sim *s, int32_t id) {
@@ -332,6 +375,7 @@ double us_sim_get_value(const us_sim *s, int32_t id) {
         break;
     }
     if (kind >= VALUE_KINDS) return NAN;
+    if (kind >= VALUE_READING) return sensor_number(s, kind, i);
     if (kind >= VALUE_SOIL) return soil_value(s, i, kind - VALUE_SOIL);
     us_pose X = us_sim_get_pose(s, (us_body){i});
     const double pose[7] = {X.q.w, X.q.x, X.q.y, X.q.z, X.p.x, X.p.y, X.p.z};

@@ -86,6 +86,26 @@ const float (*usi_sim_lidar_points(const us_sim *s, int32_t lidar))[4] {
                          : NULL;
 }
 
+void usi_sim_lidar_truth(const us_sim *s, int32_t lidar, int64_t column, int32_t ring, float out_point[4]) {
+    const usi_lidar *l = &s->model->lidar[lidar];
+    const usi_lidar_state *t = usi_lidar_state_of(s, lidar);
+    const bool is_grid = l->def->pattern == US_LIDAR_GRID;
+    out_point[0] = INFINITY;
+    out_point[1] = out_point[2] = out_point[3] = 0;
+    if (t->whole < 0) return;
+    const double range = (double)usi_lidar_truth_of(s, l, 1 - t->which)[column * l->n_ring + ring];
+    if (!(range <= l->def->max_range)) return;
+    const int64_t group =
+        usi_lidar_first(l, t->whole) + (is_grid ? ring * (int64_t)l->n_column + column : column);
+    const double time = usi_lidar_group_time(l, group);
+    const usi_lidar_aim aim = usi_lidar_aim_at(l, group, time, time - (double)t->whole * l->turn);
+    const us_vec3 p =
+        us_vec3_scale(range, usi_lidar_direction(l, &l->beam[is_grid ? 0 : l->by_ring[ring]], &aim));
+    out_point[0] = (float)p.x;
+    out_point[1] = (float)p.y;
+    out_point[2] = (float)p.z;
+}
+
 us_pose usi_sim_lidar_pose(const us_sim *s, int32_t lidar, int64_t column, int32_t ring) {
     const usi_lidar *l = &s->model->lidar[lidar];
     const usi_lidar_state *t = usi_lidar_state_of(s, lidar);

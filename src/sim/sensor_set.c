@@ -68,7 +68,7 @@ us_sensor_sample us_sim_view_sensor_reading(const us_sim *s, us_sensor sensor) {
 enum { FRAME_RATE, FRAME_LATENCY, N_FRAME };
 static const char *const frame_names[N_FRAME] = {"rate", "latency"};
 
-static int32_t find(const us_sensor_kind *k, const char *name) {
+int32_t usi_find_setting(const us_sensor_kind *k, const char *name) {
     for (int32_t i = 0; name && i < N_FRAME; i++) {
         if (strcmp(frame_names[i], name) == 0) return k->n_parameter + i;
     }
@@ -83,9 +83,14 @@ static double *parameter(const us_sim *s, int32_t sensor, int32_t at) {
     return s->now.sensor_part + usi_sensor_part_at(k, USI_SENSOR_PARAMETER) + at;
 }
 
+double usi_sim_setting(const us_sim *s, int32_t sensor, int32_t at) {
+    return at >= 0 && at < s->model->sensor[sensor].kind->n_parameter + N_FRAME ? *parameter(s, sensor, at)
+                                                                                : NAN;
+}
+
 double us_sim_get_sensor_parameter(const us_sim *s, us_sensor sensor, const char *name) {
     const usi_sensor *k = s ? row(s->model, sensor) : NULL;
-    const int32_t at = k ? find(k->kind, name) : -1;
+    const int32_t at = k ? usi_find_setting(k->kind, name) : -1;
     return at >= 0 ? *parameter(s, sensor.i, at) : NAN;
 }
 
@@ -132,7 +137,7 @@ us_status us_sim_set_sensor_parameter(us_sim *s, us_sensor sensor, const char *n
     const usi_sensor *k = s ? row(s->model, sensor) : NULL;
     if (!k)
         return us_error_set(err, US_ERR_ARG, NULL, "pass a sensor of the model", "there is no such sensor");
-    const int32_t at = find(k->kind, name), n = k->kind->n_parameter;
+    const int32_t at = usi_find_setting(k->kind, name), n = k->kind->n_parameter;
     const us_sensor_parameter *p = at >= 0 && at < n ? &k->kind->parameters[at] : NULL;
     if (at < 0) return fail_name(k->kind, name, err);
     if (p && (p->is_fixed || usi_is_reference(p)))
@@ -167,7 +172,6 @@ us_status us_sim_set_sensor_fault(us_sim *s, us_sensor sensor, const us_sensor_f
         !(f->delay >= 0 && f->delay <= USI_SENSOR_MAX_DELAY))
         return US_ERR_VALUE;
     if (!has_room(s, k, t->rate, t->latency + f->delay)) return US_ERR_VALUE;
-    if (k->kind->is_frame && f->noise != 1) return US_ERR_VALUE;
     t->is_dead = f->is_dead;
     t->is_stuck = f->is_frozen;
     t->scale = f->noise - 1;

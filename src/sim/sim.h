@@ -262,6 +262,9 @@ void usi_lidars_restore(us_sim *s, const char *from);
 uint64_t usi_lidars_hash(const us_sim *s, uint64_t seed);
 // The last whole turn as it lies there, and the number under which it is shown (-1, NULL: none yet).
 const float (*usi_sim_lidar_points(const us_sim *s, int32_t lidar))[4];
+// What is true of a shot of it: where the beam met something first, without noise and whatever faults there
+// are; x is infinite where it met nothing, the intensity 0.
+void usi_sim_lidar_truth(const us_sim *s, int32_t lidar, int64_t column, int32_t ring, float out_point[4]);
 // The sensor's pose at the time of a column and ring of it.
 us_pose usi_sim_lidar_pose(const us_sim *s, int32_t lidar, int64_t column, int32_t ring);
 // How points of a column of it get into the frame that the sensor had when the turn began: at the beginning

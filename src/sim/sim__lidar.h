@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "model/lidars.h"
+#include "sense/lidar_return.h"
 #include "sim/sim__query.h"
 #include "terrain/pager.h"
 
@@ -49,6 +50,9 @@ static inline usi_lidar_state *usi_lidar_state_of(const us_sim *s, int32_t i) {
 static inline float (*usi_lidar_frame_of(const us_sim *s, const usi_lidar *l, int64_t which))[4] {
     return (float(*)[4])(void *)(s->lidars->state + l->frame[which]);
 }
+static inline float *usi_lidar_truth_of(const us_sim *s, const usi_lidar *l, int64_t which) {
+    return (float *)(void *)(s->lidars->state + l->truth[which]);
+}
 static inline us_pose *usi_lidar_poses_of(const us_sim *s, const usi_lidar *l, int64_t which) {
     return (us_pose *)(void *)(s->lidars->state + l->pose[which]);
 }
@@ -64,6 +68,9 @@ static inline us_pose usi_lidar_pose(const us_sim *s, const usi_sensor *k) {
     X.q = us_quat_normalize(X.q);
     return X;
 }
+
+// What its faults do to all points of a lidar (lidar.c).
+usi_lidar_wear usi_lidar_wear_of(const usi_sensor_state *k);
 
 // A point for those who ask, from what lies in a frame.
 static inline us_lidar_point usi_lidar_point_of(const float from[4], double time, int32_t ring) {

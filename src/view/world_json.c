@@ -9,6 +9,7 @@
 #include "geom/geom.h"
 #include "model/lidars.h"
 #include "model/robots.h"
+#include "spec/sensor_kind.h"
 #include "understudy/network.h"
 #include "view/view__asset.h"
 #include "view/view__bytes.h"
@@ -337,6 +338,61 @@ static void put_regions(usi_json *json, const usi_revision *revision, const us_s
     usi_json_end(json, ']');
 }
 
+// What sensors of a kind say, and what of it can be changed while they run. Lidars have neither: their frames
+// are points.
+static void put_sensor_kind(usi_json *json, const us_sensor_kind *k) {
+    usi_json_begin(json, NULL, '{');
+    usi_json_text(json, "name", k->name);
+    usi_json_begin(json, "readings", '[');
+    for (int32_t i = 0; i < k->n_reading; i++) {
+        usi_json_begin(json, NULL, '{');
+        usi_json_text(json, "name", k->readings[i].name);
+        usi_json_text(json, "unit", k->readings[i].unit);
+        usi_json_end(json, '}');
+    }
+    usi_json_end(json, ']');
+    usi_json_begin(json, "parameters", '[');
+    for (int32_t i = 0; i < k->n_parameter; i++) {
+        const us_sensor_parameter *p = &k->parameters[i];
+        if (p->is_fixed || p->type == US_PARAMETER_JOINT || p->type == US_PARAMETER_LINK) continue;
+        usi_json_begin(json, NULL, '{');
+        usi_json_text(json, "name", p->name);
+        usi_json_text(json, "unit", p->unit);
+        usi_json_number(json, "low", p->low);
+        usi_json_number(json, "high", p->high);
+        usi_json_text(json, "about", p->about);
+        if (p->type == US_PARAMETER_CHOICE) {
+            usi_json_begin(json, "choices", '[');
+            for (int32_t c = 0; p->choices[c]; c++)
+                usi_json_text(json, NULL, p->choices[c]);
+            usi_json_end(json, ']');
+        }
+        usi_json_end(json, '}');
+    }
+    usi_json_end(json, ']');
+    usi_json_end(json, '}');
+}
+
+// What a lidar sees: sectors between two elevations, or a cone.
+static void put_lidar_view(usi_json *json, const usi_lidar *l) {
+    const us_lidar_def *d = l->def;
+    if (d->pattern == US_LIDAR_ROSETTE) {
+        usi_json_number(json, "fov", 2 * (fabs(d->bend[0]) + fabs(d->bend[1])));
+        return;
+    }
+    const bool is_grid = d->pattern == US_LIDAR_GRID;
+    const double low = is_grid ? -0.5 * d->window[1] : atan(l->lowest),
+                 high = is_grid ? 0.5 * d->window[1] : atan(l->highest);
+    usi_json_number(json, "start", is_grid ? 0.5 * d->window[0] : d->start);
+    usi_json_number(json, "sweep", is_grid ? -d->window[0] : d->sweep);
+    usi_json_numbers(json, "elevation", (double[2]){low, high}, 2);
+}
+
+static void put_parameter_as(usi_json *json, const usi_sensor *sensor, const char *name, const char *key) {
+    const int32_t i = usi_find_parameter(sensor->kind, name);
+    if (i >= 0) usi_json_number(json, key, sensor->parameter[i]);
+}
+
 // What robots measure with, and of a lidar what its cloud is called in frames.
 static void put_sensor(usi_json *json, const us_model *model, const usi_sensor *sensor) {
     usi_json_begin(json, NULL, '{');
@@ -351,9 +407,10 @@ static void put_sensor(usi_json *json, const us_model *model, const usi_sensor *
         usi_json_integer(json, "lidar", sensor->lidar);
         usi_json_integer(json, "rings", l->n_ring);
         usi_json_number(json, "range", l->def->max_range);
-        usi_json_number(json, "start", l->def->start);
-        usi_json_number(json, "sweep", l->def->sweep);
-        usi_json_numbers(json, "elevation", (double[2]){atan(l->lowest), atan(l->highest)}, 2);
+        put_lidar_view(json, l);
+    } else {
+        put_parameter_as(json, sensor, "max-range", "range");
+        put_parameter_as(json, sensor, "field-of-view", "fov");
     }
     usi_json_end(json, '}');
 }
@@ -362,6 +419,14 @@ static void put_sensors(usi_json *json, const us_model *model) {
     usi_json_begin(json, "sensors", '[');
     for (int32_t i = 0; i < model->n_sensor; i++)
         put_sensor(json, model, &model->sensor[i]);
+    usi_json_end(json, ']');
+    usi_json_begin(json, "sensor_kinds", '[');
+    for (int32_t i = 0; i < model->n_sensor; i++) {
+        bool is_new = true;
+        for (int32_t k = 0; k < i && is_new; k++)
+            is_new = model->sensor[k].kind != model->sensor[i].kind;
+        if (is_new) put_sensor_kind(json, model->sensor[i].kind);
+    }
     usi_json_end(json, ']');
 }
 

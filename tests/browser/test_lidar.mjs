@@ -1,5 +1,5 @@
 // A lidar on the page: its points lie on what stands in the scene, the panel tells of them, and without the layer none are sent.
-import { app, browse, check, open, run, scene, test, until } from './support.mjs'
+import { app, browse, check, open, run, scene, show, test, until } from './support.mjs'
 
 const world = await run([scene('lidar.xml')])
 const browser = await browse()
@@ -65,7 +65,17 @@ await test(
       await app(page, () => window.understudy.app.view.setLayer('lidar', true))
       await until(async () => (await newest()).time > last, 'clouds come again')
     }],
+    ['buttons let its beams fail', async () => {
+      await show(page, 'faults')
+      await page.getByTestId('fault-part-lidar').click()
+      await page.getByTestId('fault-lidar-beams-number').fill('0, 15')
+      await page.getByTestId('fault-lidar:lidar-beams').click()
+      const has = () => app(page, () => window.understudy.app.status.robots[0].faults.some((f) => f.what === 'lidar=beams:0,15'))
+      await until(has, 'beams are lost')
+      await page.getByTestId('fault-lidar:lidar-ok').click()
+    }],
     ['a lidar that is dead has no points left', async () => {
+      await show(page, 'sensors')
       await app(page, () => window.understudy.app.command('fault k10 lidar=dead'))
       await until(async () => (await page.getByTestId('sensor-k10/lidar').innerText()) === 'nothing yet', 'its points are gone')
     }],

@@ -1,5 +1,5 @@
-// Faults of a lidar through world commands: dead, frozen, blind in a sector, and whole again; a recording
-// with them runs again to the same bits.
+// Faults of a lidar through world commands: dead, frozen, blind in a sector, without some beams, dirty,
+// noisy, and whole again.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,6 +120,116 @@ static void a_blind_sector_has_no_returns(void **state) {
     us_world_destroy(world);
 }
 
+// Points with a return in a ring from one to another, and with none.
+static void count_rings(const us_lidar_point *p, int32_t first, int32_t last, int *n_in, int *n_out) {
+    *n_in = *n_out = 0;
+    for (int i = 0; i < N; i++) {
+        if (isnan(p[i].x)) continue;
+        const int is_in = p[i].ring >= first && p[i].ring <= last;
+        *n_in += is_in;
+        *n_out += !is_in;
+    }
+}
+
+static void lost_beams_have_no_returns(void **state) {
+    (void)state;
+    us_world *world = live_open(SCENE);
+    us_lidar_point *p = malloc(N * sizeof *p);
+    int n_in, n_out, was_in, was_out;
+    assert_non_null(p);
+    live_step(world, 250);
+    see(world, "lidar", p);
+    // Rings 0 to 7 look down, at the floor.
+    count_rings(p, 2, 4, &was_in, &was_out);
+    assert_true(was_in > 1000 && was_out > 1000);
+    live_reply r = live_say(world, "fault r lidar=beams:2,4");
+    assert_int_equal(r.status, US_OK);
+    assert_non_null(strstr(r.text, "without the beams of rings 2 to 4"));
+    live_step(world, 300);
+    see(world, "lidar", p);
+    count_rings(p, 2, 4, &n_in, &n_out);
+    assert_int_equal(n_in, 0);
+    assert_true(abs(n_out - was_out) < was_out / 50);
+    live_done(world, "fault r lidar=ok");
+    live_step(world, 300);
+    see(world, "lidar", p);
+    count_rings(p, 2, 4, &n_in, &n_out);
+    assert_true(abs(n_in - was_in) < was_in / 50);
+    free(p);
+    us_world_destroy(world);
+}
+
+// Dirt that takes the share s of the light each way leaves (1 - s)^2 of all intensities, and of the ranges at
+// which the floor is seen those at which enough of it is left.
+static void dirt_takes_light(void **state) {
+    (void)state;
+    us_world *world = live_open(SCENE);
+    us_lidar_point *p = malloc(N * sizeof *p), *dirty = malloc(N * sizeof *dirty);
+    assert_true(p && dirty);
+    live_step(world, 250);
+    see(world, "lidar", p);
+    live_done(world, "fault r lidar=dirt:0.5");
+    live_step(world, 300);
+    see(world, "lidar", dirty);
+    int n = 0, n_left = 0, n_both = 0;
+    for (int i = 0; i < N; i++) {
+        n += !isnan(p[i].x);
+        n_left += !isnan(dirty[i].x);
+        if (isnan(p[i].x) || isnan(dirty[i].x)) continue;
+        // A turn later the columns look elsewhere by a part of a degree; the floor is the same.
+        assert_true(fabs((double)dirty[i].intensity - 0.25 * (double)p[i].intensity) < 1);
+        n_both++;
+    }
+    assert_true(n_both > 1000);
+    // Of rings that meet the floor at a grazing angle less is left.
+    assert_true(n_left < n);
+    live_done(world, "fault r lidar=dirt:1");
+    live_step(world, 300);
+    see(world, "lidar", dirty);
+    for (int i = 0; i < N; i++)
+        assert_true(isnan(dirty[i].x));
+    free(p);
+    free(dirty);
+    us_world_destroy(world);
+}
+
+// Spread of the ranges of the lowest ring about its mean: all beams of it meet the floor at the same range.
+static double spread(const us_lidar_point *p) {
+    double sum = 0, squares = 0;
+    int n = 0;
+    for (int i = 0; i < N; i++) {
+        if (isnan(p[i].x) || p[i].ring != 0) continue;
+        const double x = (double)p[i].x, y = (double)p[i].y, z = (double)p[i].z,
+                     r = sqrt(x * x + y * y + z * z);
+        sum += r;
+        squares += r * r;
+        n++;
+    }
+    assert_true(n > 1000);
+    return sqrt(squares / n - sum / n * (sum / n));
+}
+
+static void noise_grows_by_its_factor(void **state) {
+    (void)state;
+    us_world *world = live_open(SCENE);
+    us_lidar_point *p = malloc(N * sizeof *p);
+    assert_non_null(p);
+    live_step(world, 250);
+    see(world, "lidar", p);
+    const double usual = spread(p);
+    live_done(world, "fault r sensor:lidar=noisy:4");
+    live_step(world, 300);
+    see(world, "lidar", p);
+    // Of some 1800 samples; five deviations of either estimate are less than a tenth.
+    assert_true(fabs(spread(p) / usual - 4) < 0.4);
+    live_done(world, "fault r sensor:lidar=ok");
+    live_step(world, 300);
+    see(world, "lidar", p);
+    assert_true(fabs(spread(p) / usual - 1) < 0.1);
+    free(p);
+    us_world_destroy(world);
+}
+
 // An edit in the middle of a turn: the turn goes on, and what was added is seen by the next beam.
 static void an_edit_is_seen_by_the_next_beam(void **state) {
     (void)state;
@@ -157,6 +267,10 @@ static void what_is_no_fault_of_a_lidar_is_refused(void **state) {
     live_refused(world, "fault r lidar=blind", US_ERR_SYNTAX, "needs a number");
     live_refused(world, "fault r lidar=blind:10", US_ERR_VALUE, "blind");
     live_refused(world, "fault r lidar=blind:10,400", US_ERR_VALUE, "blind");
+    live_refused(world, "fault r lidar=beams:3", US_ERR_VALUE, "beams");
+    live_refused(world, "fault r lidar=beams:-1,3", US_ERR_VALUE, "beams");
+    live_refused(world, "fault r lidar=dirt", US_ERR_SYNTAX, "needs a number");
+    live_refused(world, "fault r lidar=dirt:1.5", US_ERR_VALUE, "dirt");
     live_refused(world, "fault r lidar:imu=dead", US_ERR_NAME, "imu");
     live_refused(world, "fault r lidar:lwo=dead", US_ERR_NAME, "low");
     live_done(world, "fault r lidar:low=frozen");
@@ -168,6 +282,9 @@ int main(void) {
         cmocka_unit_test(a_dead_lidar_says_nothing_until_it_is_mended),
         cmocka_unit_test(a_frozen_lidar_repeats_itself),
         cmocka_unit_test(a_blind_sector_has_no_returns),
+        cmocka_unit_test(lost_beams_have_no_returns),
+        cmocka_unit_test(dirt_takes_light),
+        cmocka_unit_test(noise_grows_by_its_factor),
         cmocka_unit_test(an_edit_is_seen_by_the_next_beam),
         cmocka_unit_test(what_is_no_fault_of_a_lidar_is_refused),
     };

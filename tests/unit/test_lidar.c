@@ -268,7 +268,7 @@ static void noise_follows_its_law(void **state) {
     double sum[3] = {0, 0, 0}, square[3] = {0, 0, 0}, product = 0, lag = 0, before = 0;
     for (int64_t g = 0; g < GROUPS; g++) {
         float out[32][4];
-        usi_lidar_points(&m, &l, g, 0, &AHEAD, echo, out);
+        usi_lidar_points(&m, &l, NULL, g, 0, &AHEAD, echo, out, NULL);
         for (int i = 0; i < 32; i++) {
             const double x[3] = {(double)out[i][0] - 20, (double)out[i][1], (double)out[i][2]};
             for (int k = 0; k < 3; k++) {
@@ -306,15 +306,15 @@ static void ranges_are_rounded_and_weak_returns_are_lost(void **state) {
     const usi_lidar l = {.def = &def, .beam = beam, .n_ring = 1, .n_return = 1, .n_ray = 1};
     float out[1][4];
     usi_lidar_echo echo = echo_of(&def, 12.34567, 0.5);
-    usi_lidar_points(&m, &l, 0, 0, &AHEAD, &echo, out);
+    usi_lidar_points(&m, &l, NULL, 0, 0, &AHEAD, &echo, out, NULL);
     assert_true(fabs((double)out[0][0] - 12.346) < 1e-6);
     assert_true(fabs((double)out[0][3] - 255 * 0.1 * 0.5) < 1e-4);
     // Too near, and nothing there: REP 117's two infinities.
     echo = echo_of(&def, 0.5, 1);
-    usi_lidar_points(&m, &l, 0, 0, &AHEAD, &echo, out);
+    usi_lidar_points(&m, &l, NULL, 0, 0, &AHEAD, &echo, out, NULL);
     assert_true(out[0][0] == -INFINITY);
     echo = echo_of(&def, INFINITY, 0);
-    usi_lidar_points(&m, &l, 0, 0, &AHEAD, &echo, out);
+    usi_lidar_points(&m, &l, NULL, 0, 0, &AHEAD, &echo, out, NULL);
     assert_true(out[0][0] == INFINITY);
     // P = cos (70 / r)^2. At its reach half of the shots return; where P = 1.1, Phi(1) = 0.8413 of them.
     const double range[] = {70, 70 / sqrt(1.1), 60, 90}, want[] = {0.5, 0.841345, 0.99981, 0};
@@ -323,7 +323,7 @@ static void ranges_are_rounded_and_weak_returns_are_lost(void **state) {
         int n = 0;
         for (int64_t g = 0; g < SHOTS; g++) {
             echo = echo_of(&def, range[k], 1);
-            usi_lidar_points(&m, &l, g, 0, &AHEAD, &echo, out);
+            usi_lidar_points(&m, &l, NULL, g, 0, &AHEAD, &echo, out, NULL);
             n += isfinite(out[0][0]);
         }
         // 4.5 deviations of a share of 20 000.
@@ -331,7 +331,7 @@ static void ranges_are_rounded_and_weak_returns_are_lost(void **state) {
     }
     // Grazing light comes back as little as light from afar.
     echo = echo_of(&def, 20, 0.05);
-    usi_lidar_points(&m, &l, 1, 0, &AHEAD, &echo, out);
+    usi_lidar_points(&m, &l, NULL, 1, 0, &AHEAD, &echo, out, NULL);
     assert_true(out[0][0] == INFINITY);
 }
 

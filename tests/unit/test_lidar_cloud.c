@@ -12,8 +12,11 @@
 
 #include "proxy/tap.h"
 #include "proxy_world.h"
+#include "sense/lidar_return.h"
+#include "sim/sim.h"
 #include "understudy/messages.h"
 #include "understudy/query.h"
+#include "understudy/sensing.h"
 
 enum { MEMORY = 8 << 20, MAX_POINT = 80000 };
 
@@ -119,10 +122,96 @@ static void points_are_straight_when_that_is_asked_for(void **state) {
     }
 }
 
+// ---------------------------------------------------------------- truth
+
+// How far a cloud's points are from the walls of a room, and how many are on them.
+typedef struct room_listener {
+    const us_proxy *proxy;
+    const char *topic;
+    int n_cloud, n_point, n_none;
+    double off;
+    _Alignas(16) char memory[MEMORY];
+} room_listener;
+
+static room_listener robots, truths;
+
+static void look_at_room(room_listener *x, const void *bytes, size_t length) {
+    const void *message = NULL;
+    assert_int_equal(us_message_decode(us_message_find("sensor_msgs/msg/PointCloud2"), bytes, length,
+                                       x->memory, MEMORY, &message, NULL),
+                     US_OK);
+    const us_msg_point_cloud2 *c = message;
+    x->n_cloud++;
+    x->n_point = x->n_none = 0;
+    x->off = 0;
+    for (uint32_t i = 0; i < c->height * c->width; i++) {
+        float p[3];
+        memcpy(p, c->data._buffer + (size_t)i * c->point_step, sizeof p);
+        if (isnan(p[0])) {
+            x->n_none++;
+            continue;
+        }
+        // Walls at 3 m ahead and behind, 2 m left and right, 1 m below and above.
+        const double out = fmax(fmax(fabs((double)p[0]) - 3, fabs((double)p[1]) - 2), fabs((double)p[2]) - 1);
+        x->off = fmax(x->off, fabs(out));
+        x->n_point++;
+    }
+}
+
+static void listen_to_both(void *context, int32_t channel, int64_t time, const void *bytes, size_t length) {
+    const char *topic = usi_proxy_get_channel(robots.proxy, channel).topic;
+    (void)context, (void)time;
+    if (strcmp(topic, robots.topic) == 0) look_at_room(&robots, bytes, length);
+    if (strcmp(topic, truths.topic) == 0) look_at_room(&truths, bytes, length);
+}
+
+// The truth of a cloud has no noise, no faults and no latency; the robot's has all three.
+static void the_truth_of_a_cloud_is_exact(void **state) {
+    (void)state;
+    proxy_world w;
+    proxy_world_init(
+        &w,
+        "<scene name='s' version='1'><world step='1 ms' gravity='0 0 0'>"
+        "<shape type='box' size='1 20 20' xyz='3.5 0 0'/><shape type='box' size='1 20 20' xyz='-3.5 0 0'/>"
+        "<shape type='box' size='20 1 20' xyz='0 2.5 0'/><shape type='box' size='20 1 20' xyz='0 -2.5 0'/>"
+        "<shape type='box' size='20 20 1' xyz='0 0 1.5'/><shape type='box' size='20 20 1' xyz='0 0 -1.5'/>"
+        "</world><robot name='r' file='../tests/support/carrier.urdf'><sensor type='lidar' name='lidar' "
+        "link='base' preset='os1-32' latency='50 ms' max-range='20 m'/><network namespace='r'/></robot>"
+        "</scene>");
+    robots.proxy = truths.proxy = w.proxy;
+    robots.topic = "/r/points";
+    truths.topic = "/understudy/truth/r/lidar";
+    usi_proxy_set_tap(w.proxy, listen_to_both, NULL);
+    proxy_world_step(&w, 120);
+    // A turn takes 100 ms; the robot has it 50 ms later.
+    assert_int_equal(truths.n_cloud, 1);
+    assert_int_equal(robots.n_cloud, 0);
+    proxy_world_step(&w, 100);
+    assert_int_equal(truths.n_cloud, 2);
+    assert_int_equal(robots.n_cloud, 1);
+    assert_int_equal(truths.n_none, 0);
+    assert_true(truths.n_point == 32 * 1024 && truths.off < 2e-6);
+    assert_true(robots.n_point > 30000 && robots.off > 0.02);
+    // A fault that blinds the robot's leaves the truth whole.
+    us_sensor_fault noisy = us_sensor_fault_default();
+    const us_sensor sensor = us_model_find_sensor(w.model, "r", "lidar");
+    noisy.noise = 5;
+    assert_int_equal(us_sim_set_sensor_fault(w.sim, sensor, &noisy), US_OK);
+    w.sim->now.sensor[sensor.i].offset[USI_LIDAR_FAULT] = USI_LIDAR_HAS_NO_BEAMS;
+    w.sim->now.sensor[sensor.i].offset[USI_LIDAR_FIRST] = 4;
+    w.sim->now.sensor[sensor.i].offset[USI_LIDAR_SECOND] = 11;
+    proxy_world_step(&w, 300);
+    assert_true(truths.n_point == 32 * 1024 && truths.off < 2e-6);
+    assert_true(robots.n_none >= 8 * 1024 && robots.off > 0.1);
+    usi_proxy_set_tap(w.proxy, NULL, NULL);
+    proxy_world_fini(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(points_are_those_of_the_calls),
         cmocka_unit_test(points_are_straight_when_that_is_asked_for),
+        cmocka_unit_test(the_truth_of_a_cloud_is_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

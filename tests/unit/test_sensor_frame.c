@@ -310,6 +310,43 @@ static void faults_are_the_same_for_every_kind(void **state) {
     proxy_world_fini(&w);
 }
 
+// What scopes and recordings ask for by name.
+static void what_a_sensor_says_has_names(void **state) {
+    (void)state;
+    const us_sensor_def def = a_counter("eye", 0, 0.005);
+    proxy_world w;
+    world_of(&w, 1, &def);
+    const us_sensor eye = find(&w, "eye"), imu = find(&w, "imu");
+    char name[300];
+    const char *robot = us_model_get_sensor(w.model, eye).robot;
+    proxy_world_step(&w, 20);
+    snprintf(name, sizeof name, "%s/eye.ticks", robot);
+    const int32_t ticks = us_sim_find_value(w.sim, name);
+    snprintf(name, sizeof name, "%s/eye.set.gain", robot);
+    const int32_t gain = us_sim_find_value(w.sim, name);
+    snprintf(name, sizeof name, "%s/eye.set.latency", robot);
+    const int32_t latency = us_sim_find_value(w.sim, name);
+    snprintf(name, sizeof name, "%s/imu.true.force.z", robot);
+    const int32_t force = us_sim_find_value(w.sim, name);
+    assert_true(ticks >= 0 && gain >= 0 && latency >= 0 && force >= 0);
+    // What the robot has, five milliseconds later than it was taken.
+    assert_true(us_sim_get_value(w.sim, ticks) == us_sim_view_sensor_reading(w.sim, eye).reading[0]);
+    assert_true(us_sim_view_sensor_reading(w.sim, eye).tick == 15);
+    assert_true(us_sim_get_value(w.sim, gain) == us_sim_get_sensor_parameter(w.sim, eye, "gain"));
+    assert_true(us_sim_get_value(w.sim, latency) == 0.005);
+    const int32_t z = us_model_get_sensor(w.model, imu).kind->n_reading - 1;
+    assert_true(us_sim_get_value(w.sim, force) == us_sim_view_sensor_sample(w.sim, imu).truth[z]);
+    static const char *const none[] = {
+        "eye.nothing", "eye.true.nothing", "eye.set.nothing", "ear.ticks", "eye.",
+        "eye",         "eye.set.",         "eye.true."};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        snprintf(name, sizeof name, "%s/%s", robot, none[i]);
+        assert_int_equal(us_sim_find_value(w.sim, name), -1);
+    }
+    assert_int_equal(us_sim_find_value(w.sim, "nobody/eye.ticks"), -1);
+    proxy_world_fini(&w);
+}
+
 // ---------------------------------------------------------------- truth
 
 typedef struct search {
@@ -487,6 +524,7 @@ int main(void) {
         cmocka_unit_test(noise_depends_on_seeds_sensor_and_tick_alone),
         cmocka_unit_test(parameters_change_while_it_runs_within_their_ranges),
         cmocka_unit_test(faults_are_the_same_for_every_kind),
+        cmocka_unit_test(what_a_sensor_says_has_names),
         cmocka_unit_test(no_topic_of_a_robot_and_no_reading_carries_truth),
         cmocka_unit_test(a_kind_that_misbehaves_fails_the_step_and_the_last_tick_stays_whole),
         cmocka_unit_test(a_kind_that_is_not_whole_is_refused_by_name),

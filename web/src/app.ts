@@ -86,6 +86,20 @@ export interface RegionInfo {
   polygon?: number[] // x and y of one corner after the other
   mask?: { path: string; nx: number; ny: number } // in place of it: a byte for each sample, x fastest; not 0: belongs to it
 }
+// What can be set while a sensor runs, in `unit` from `low` to `high`; of a choice the number of one of `choices`.
+export interface SensorParameter {
+  name: string
+  unit: string
+  low: number
+  high: number
+  about: string
+  choices?: string[]
+}
+export interface SensorKind {
+  name: string
+  readings: { name: string; unit: string }[]
+  parameters: SensorParameter[]
+}
 // What a robot measures with; `link` -1: it has no place.
 export interface SensorInfo {
   robot: string
@@ -95,10 +109,11 @@ export interface SensorInfo {
   link: number
   p: Vec3
   q: Quat
+  range?: number // m
+  fov?: number // rad, the whole angle of a cone that it sees
   // of a lidar
   lidar?: number // its number in frames
   rings?: number
-  range?: number // m
   start?: number // rad
   sweep?: number // rad
   elevation?: [number, number] // rad, of its outermost beams
@@ -130,6 +145,7 @@ export interface World {
   pairs: { a: string | null; b: string | null; model: string; fidelity: string | null }[]
   regions: RegionInfo[]
   sensors: SensorInfo[]
+  sensor_kinds: SensorKind[] // of those
   couplings: { name: string }[]
   loops: { name: string; type: string }[]
 }

@@ -1,5 +1,5 @@
 // Small helpers for the shell and the panels: making elements, showing numbers, and the few signals that panels send each other.
-import type { App, Quat, Vec3, World } from './app'
+import type { App, Quat, SensorInfo, SensorKind, Vec3, World } from './app'
 
 // ---- elements
 
@@ -198,7 +198,18 @@ export function valueNames(world: World, hasSoil: boolean): string[] {
   for (const joint of world.joints) names.push(...jointValues(joint))
   for (const drive of world.drives) names.push(`${drive.name}.torque`)
   for (const link of world.links) for (const part of ofLink) names.push(`${link.name}.${part}`)
+  for (const sensor of world.sensors)
+    for (const { name } of kindOf(world, sensor).readings) names.push(sensorValue(sensor, name), sensorValue(sensor, `true.${name}`))
   return names
+}
+
+export function kindOf(world: World, sensor: SensorInfo): SensorKind {
+  return world.sensor_kinds.find((kind) => kind.name === sensor.kind) ?? { name: sensor.kind, readings: [], parameters: [] }
+}
+
+// A number of a sensor: a reading, `true.` and a reading, or `set.` and a parameter.
+export function sensorValue(sensor: SensorInfo, what: string): string {
+  return `${sensor.robot}/${sensor.name}.${what}`
 }
 
 export function jointValues(joint: { name: string; n_q: number; n_v: number }): string[] {

@@ -1,4 +1,5 @@
-// Where sensors sit and what they can see: axes at each, and for a lidar the cones of its highest and lowest beams and the ends of its sweep.
+// Where sensors sit and what they can see: axes at each, the cone of those that look somewhere, and for a lidar the cones of its highest and lowest
+// beams and the ends of its sweep.
 import { BufferAttribute, BufferGeometry, Color, Group, LineBasicMaterial, LineSegments } from 'three'
 import type { App, Layer, SensorInfo, World } from '../app'
 import { matrixOf } from '../view/shapes'
@@ -12,12 +13,44 @@ const BEAM = new Color(0xf2c14e)
 let parts: Group[] = []
 let isOn = false
 
+// Of what looks somewhere by name: which axis, and which way.
+const LOOKS: Record<string, [axis: 0 | 1 | 2, way: 1 | -1]> = {
+  'sun-sensor': [2, 1],
+  'star-tracker': [2, 1],
+  altimeter: [2, -1],
+  range: [0, 1],
+  proximity: [0, 1],
+  spectrometer: [0, 1],
+  lidar: [0, 1],
+}
+
 type Point = [number, number, number]
+
+// The cone that a sensor sees; a line where it has no width.
+function cone(sensor: SensorInfo, [axis, way]: [0 | 1 | 2, 1 | -1]): [Point, Point, Color][] {
+  const r = Math.min(REACH, sensor.range ?? REACH)
+  const half = (sensor.fov ?? 0) / 2
+  const at = (turn: number): Point => {
+    const along = way * r * Math.cos(half)
+    const across = r * Math.sin(half)
+    const p: Point = [0, 0, 0]
+    p[axis] = along
+    p[(axis + 1) % 3] = across * Math.cos(turn)
+    p[(axis + 2) % 3] = across * Math.sin(turn)
+    return p
+  }
+  const turn = (i: number): number => (2 * Math.PI * i) / SECTORS
+  const lines: [Point, Point, Color][] = []
+  for (const i of half > 0 ? [0, 0.25, 0.5, 0.75] : [0]) lines.push([[0, 0, 0], at(turn(i * SECTORS)), BEAM])
+  for (let i = 0; half > 0 && i < SECTORS; i++) lines.push([at(turn(i)), at(turn(i + 1)), BEAM])
+  return lines
+}
 
 function outline(sensor: SensorInfo): [Point, Point, Color][] {
   const lines: [Point, Point, Color][] = AXES.map((color, axis) => [[0, 0, 0], [0, 1, 2].map((k) => (k === axis ? AXIS : 0)) as Point, color])
   const { elevation, start = 0, sweep = 2 * Math.PI, range = REACH } = sensor
-  if (!elevation) return lines
+  const looks = LOOKS[sensor.kind]
+  if (!elevation) return looks ? [...lines, ...cone(sensor, looks)] : lines
   const r = Math.min(REACH, range)
   const isWhole = Math.abs(sweep) > 2 * Math.PI - 1e-6
   const at = (share: number, up: number): Point => {

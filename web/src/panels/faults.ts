@@ -6,12 +6,12 @@ import { button, commands, field, h, number, quote, select, setOptions, show, si
 // A way to fail: `number` is what it takes behind a colon. `optional`: an empty field leaves it out.
 interface Kind {
   name: string
-  number?: { label: string; unit: string; value: string; optional?: boolean }
+  number?: { label: string; unit: string; value: string; optional?: boolean; isText?: boolean }
 }
 interface Part {
   id: string
   title: string
-  perJoint?: 'drive' | 'encoder' | 'joint'
+  per?: 'drive' | 'encoder' | 'joint' | 'lidar' | 'sensor'
   isFinal?: boolean // nothing mends it but reset and restore
   kinds: Kind[]
 }
@@ -19,18 +19,18 @@ const parts: Part[] = [
   {
     id: 'motor',
     title: 'Motors',
-    perJoint: 'drive',
+    per: 'drive',
     kinds: [
       { name: 'dead' },
       { name: 'weak', number: { label: 'Strength left', unit: '', value: '0.3' } },
       { name: 'blocked', number: { label: 'Blocked by', unit: 'N m', value: '', optional: true } },
     ],
   },
-  { id: 'joint', title: 'Joints', perJoint: 'joint', isFinal: true, kinds: [{ name: 'broken' }] },
+  { id: 'joint', title: 'Joints', per: 'joint', isFinal: true, kinds: [{ name: 'broken' }] },
   {
     id: 'encoder',
     title: 'Encoders',
-    perJoint: 'encoder',
+    per: 'encoder',
     kinds: [
       { name: 'stuck' },
       { name: 'jump', number: { label: 'Jump by', unit: 'rad', value: '0.5' } },
@@ -38,6 +38,32 @@ const parts: Part[] = [
     ],
   },
   { id: 'imu', title: 'Inertial sensor', kinds: [{ name: 'stuck' }, { name: 'bias', number: { label: 'Bias', unit: 'm/s², rad/s', value: '0.2,0,0' } }] },
+  {
+    id: 'lidar',
+    title: 'Lidars',
+    per: 'lidar',
+    kinds: [
+      { name: 'dead' },
+      { name: 'frozen' },
+      { name: 'blind', number: { label: 'Blind from, to', unit: 'deg', value: '-30,30' } },
+      { name: 'beams', number: { label: 'Rings lost, first, last', unit: '', value: '0,7' } },
+      { name: 'dirt', number: { label: 'Dirt takes', unit: 'of 1', value: '0.6' } },
+    ],
+  },
+  {
+    id: 'sensor',
+    title: 'Any sensor',
+    per: 'sensor',
+    kinds: [
+      { name: 'dead' },
+      { name: 'frozen' },
+      { name: 'noisy', number: { label: 'Noisy by', unit: 'times', value: '5' } },
+      { name: 'delayed', number: { label: 'Delayed by', unit: 's', value: '0.2' } },
+      { name: 'dropping', number: { label: 'Dropping', unit: 'of 1', value: '0.3' } },
+      { name: 'offset', number: { label: 'Offset of', unit: 'reading,value', value: '', isText: true } },
+      { name: 'noise', number: { label: 'Noise on', unit: 'reading,value', value: '', isText: true } },
+    ],
+  },
   { id: 'power', title: 'Power', kinds: [{ name: 'brownout', number: { label: 'Brownout of', unit: 's', value: '2', optional: true } }] },
   { id: 'computer', title: 'Computer', kinds: [{ name: 'reboot', number: { label: 'Reboot of', unit: 's', value: '5', optional: true } }] },
   {
@@ -83,10 +109,10 @@ function create(app: App, root: HTMLElement): void {
     const inputs = new Map<string, HTMLInputElement>()
     const fields = part.kinds.flatMap((kind) => {
       if (!kind.number) return []
-      const { label, unit, value, optional } = kind.number
-      const isList = value.includes(',')
+      const { label, unit, value, optional, isText } = kind.number
+      const isList = isText || value.includes(',')
       const input = isList
-        ? h('input', { test: `fault-${part.id}-${kind.name}-number`, value })
+        ? h('input', { test: `fault-${part.id}-${kind.name}-number`, value, placeholder: isText ? 'range,0.5' : '' })
         : number(`fault-${part.id}-${kind.name}-number`, value, { placeholder: optional ? 'for good' : '' })
       if (part.id === 'motor' && optional) input.placeholder = 'all it has'
       inputs.set(kind.name, input)
@@ -109,11 +135,11 @@ function create(app: App, root: HTMLElement): void {
       rows.set(key, row)
       return row
     }
-    const body = part.perJoint ? joints.map(line) : [line('')]
-    const title = h('summary', { test: `fault-part-${part.id}` }, h('span', {}, part.title), h('small', { class: 'dim' }, part.perJoint ? String(joints.length) : ''))
+    const body = part.per ? joints.map(line) : [line('')]
+    const title = h('summary', { test: `fault-part-${part.id}` }, h('span', {}, part.title), h('small', { class: 'dim' }, part.per ? String(joints.length) : ''))
     // What was open stays so when the robot has become another.
     const before = list.querySelector<HTMLDetailsElement>(`[data-testid="fault-box-${part.id}"]`)
-    return h('details', { class: 'fault-part', test: `fault-box-${part.id}`, open: before?.open ?? !part.perJoint }, title, ...fields, ...body)
+    return h('details', { class: 'fault-part', test: `fault-box-${part.id}`, open: before?.open ?? !part.per }, title, ...fields, ...body)
   }
 
   // The parts of a robot.
@@ -136,13 +162,16 @@ function create(app: App, root: HTMLElement): void {
       drive: joints.filter((j) => driven.has(j.i)).map((j) => own(j.name)),
       encoder: joints.filter((j) => j.n_q === 1 && j.n_v === 1).map((j) => own(j.name)),
       joint: joints.filter((j) => j.type !== 'floating').map((j) => own(j.name)),
+      lidar: world.sensors.filter((s) => s.robot === robot.value && s.lidar !== undefined).map((s) => s.name),
+      sensor: world.sensors.filter((s) => s.robot === robot.value).map((s) => s.name),
     }
     // A revision in which the robot is the same leaves alone what somebody is typing.
     const key = JSON.stringify([robot.value, names])
     if (key !== built) {
       built = key
       rows.clear()
-      list.replaceChildren(...parts.map((part) => partBox(part, part.perJoint ? names[part.perJoint] : [])))
+      const wanted = parts.filter((part) => !part.per || names[part.per].length > 0)
+      list.replaceChildren(...wanted.map((part) => partBox(part, part.per ? names[part.per] : [])))
     }
     draw()
   }

@@ -1,8 +1,10 @@
-// Sensors: what each robot measures with, how points of lidars are drawn, and how old what they say is.
-import type { App, Panel, SensorInfo } from '../app'
+// Sensors: what each robot measures with, what each says now, its parameters, which can be changed while it runs, and how points of lidars are
+// drawn.
+import './sensors.css'
+import type { App, Panel, SensorInfo, SensorParameter } from '../app'
 import { lidarState } from '../layers/lidar'
 import { cloudColors, cloudLook, type CloudColor } from '../view/clouds'
-import { field, fixed, h, recall, remember, select, setText, show, signal } from '../ui'
+import { commands, field, fixed, h, iconButton, icons, kindOf, number, quote, recall, remember, select, sensorValue, setText, show, signal, tell, write } from '../ui'
 
 let visible = false
 let look = () => {}
@@ -17,6 +19,48 @@ function slider(test: string, low: number, high: number, value: number, change: 
   input.addEventListener('input', () => change(Number(input.value)))
   return input
 }
+
+// One number that is shown, and how.
+interface Shown {
+  value: string // its name
+  show: (value: number | undefined) => void
+}
+
+function readingRow(sensor: SensorInfo, name: string, unit: string): { row: HTMLElement; shown: Shown } {
+  const value = sensorValue(sensor, name)
+  const text = h('td', { test: `reading-${value}` }, '–')
+  const plus = iconButton(icons.plus, `Plot ${value}`, `sensor-plot-${value}`, () => signal('plot', [value]), { class: 'plain sensor-plus' })
+  const row = h('tr', {}, h('td', {}, name), text, h('td', { class: 'unit' }, unit === '1' ? '' : unit), h('td', {}, plus))
+  return { row, shown: { value, show: (x) => setText(text, show(x)) } }
+}
+
+function parameterRow(app: App, sensor: SensorInfo, p: SensorParameter): { row: HTMLElement; shown: Shown } {
+  const value = sensorValue(sensor, `set.${p.name}`)
+  const test = `parameter-${sensor.robot}/${sensor.name}.${p.name}`
+  const send = (text: string): void => tell(app, `sensor ${quote(`${sensor.robot}/${sensor.name}`)} ${p.name}=${quote(text)}`)
+  if (p.choices) {
+    const choices = p.choices
+    const chosen = select(test, choices)
+    chosen.addEventListener('change', () => send(chosen.value))
+    const row = field(p.name, chosen)
+    row.title = p.about
+    return { row, shown: { value, show: (x) => x !== undefined && document.activeElement !== chosen && (chosen.value = choices[x] ?? '') } }
+  }
+  const input = number(test, '', { min: p.low, max: p.high })
+  input.addEventListener('change', () => {
+    if (input.value.trim() !== '') send(input.value)
+    input.blur()
+  })
+  const row = field(p.name, input, p.unit === '1' ? '' : p.unit)
+  row.title = `${p.about} ${show(p.low)} to ${show(p.high)}`
+  return { row, shown: { value, show: (x) => x !== undefined && document.activeElement !== input && (input.value = write(x)) } }
+}
+
+// Rate and latency, which all sensors have.
+const frame: SensorParameter[] = [
+  { name: 'rate', unit: 'Hz', low: 0, high: 1e6, about: 'Samples a second; 0: at every step.' },
+  { name: 'latency', unit: 's', low: 0, high: 10, about: 'From a sample until the robot has it.' },
+]
 
 function create(app: App, root: HTMLElement): void {
   Object.assign(cloudLook, recall('clouds', cloudLook))
@@ -42,25 +86,54 @@ function create(app: App, root: HTMLElement): void {
     keep()
   })
   const points = h('div', { class: 'regions', test: 'cloud-look' }, field('Colour by', color), field('Point size', size), field('Trail', trail, 's'))
-  const body = h('tbody')
-  const table = h('table', { class: 'sunk', test: 'sensors' }, body)
+  const list = h('div', { test: 'sensors' })
   const empty = h('p', { class: 'hint' }, 'No robot of this scene has sensors.')
-  root.append(empty, points, table)
+  root.append(empty, points, commands(list))
   const cells: { sensor: SensorInfo; cell: HTMLElement }[] = []
+  const opened = new Map<string, Shown[]>() // sensors of which all numbers are shown
+
+  const watch = (): void => app.watch('sensors', visible ? [...opened.values()].flat().map((one) => one.value) : [])
+
+  // What a sensor says and what it can be told, made when somebody looks.
+  function fill(sensor: SensorInfo, box: HTMLElement): Shown[] {
+    const kind = app.world ? kindOf(app.world, sensor) : undefined
+    const readings = (kind?.readings ?? []).map((r) => readingRow(sensor, r.name, r.unit))
+    // Frames of a lidar have the size that the rate in the scene gives them.
+    const own = [...frame.filter((p) => sensor.lidar === undefined || p.name !== 'rate'), ...(kind?.parameters ?? [])]
+    const parameters = own.map((p) => parameterRow(app, sensor, p))
+    box.replaceChildren(
+      h('table', { class: 'readings', hidden: readings.length === 0 }, h('tbody', {}, ...readings.map((r) => r.row))),
+      ...parameters.map((p) => p.row),
+    )
+    return [...readings, ...parameters].map((r) => r.shown)
+  }
 
   function build(): void {
     const sensors = app.world?.sensors ?? []
+    const before = new Set(opened.keys())
     cells.length = 0
-    body.replaceChildren(
+    opened.clear()
+    list.replaceChildren(
       ...sensors.map((sensor) => {
-        const cell = h('td', { test: `sensor-${sensor.robot}/${sensor.name}` })
+        const key = `${sensor.robot}/${sensor.name}`
+        const cell = h('span', { class: 'sensor-state', test: `sensor-${key}` })
         cells.push({ sensor, cell })
-        const name = h('td', {}, `${sensor.robot}/${sensor.name}`, h('small', { class: 'dim' }, ` ${sensor.kind}, ${about(sensor)}`))
-        const row = h('tr', {}, name, cell)
-        row.addEventListener('click', () => sensor.link >= 0 && app.select({ kind: 'link', index: sensor.link }))
-        return row
+        const name = h('span', {}, key, h('small', { class: 'dim' }, ` ${sensor.kind}, ${about(sensor)}`))
+        const inside = h('div')
+        const box = h('details', { class: 'sensor' }, h('summary', { test: `sensor-open-${key}` }, name, cell), inside)
+        box.addEventListener('toggle', () => {
+          if (box.open && sensor.link >= 0) app.select({ kind: 'link', index: sensor.link })
+          if (box.open) opened.set(key, fill(sensor, inside))
+          else opened.delete(key)
+          watch()
+          draw()
+        })
+        // An edit of the world leaves open what was open.
+        box.open = before.has(key)
+        return box
       }),
     )
+    watch()
     empty.hidden = sensors.length > 0
     points.hidden = !sensors.some((sensor) => sensor.lidar !== undefined)
     signal('absent', { panel: 'sensors', absent: sensors.length === 0 })
@@ -73,10 +146,15 @@ function create(app: App, root: HTMLElement): void {
       const { n, time } = lidarState(sensor.lidar)
       setText(cell, time === undefined ? 'nothing yet' : `${n} points, ${fixed(app.time - time, 2)} s old`)
     }
+    for (const shown of opened.values()) for (const one of shown) one.show(app.value(one.value))
   }
   app.on('world', build)
   app.on('poses', draw)
-  look = draw
+  app.on('values', draw)
+  look = () => {
+    watch()
+    draw()
+  }
 }
 
 export default {
