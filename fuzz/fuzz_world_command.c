@@ -36,7 +36,8 @@ static void check(const usi_command *c) {
     for (int32_t i = 0; i < c->n_value; i++)
         must(isfinite(c->value[i].value) &&
              (c->verb == USI_VERB_SOIL ? usi_soil_key_name : usi_pair_key_name)(c->value[i].field));
-    if (c->verb == USI_VERB_ADD) {
+    if (c->verb == USI_VERB_ADD && c->is_robot) must(!c->spawn.file != !c->spawn.xml);
+    if (c->verb == USI_VERB_ADD && !c->is_robot) {
         const usi_object_def *o = &c->object;
         must(o->size[0] > 0 && isfinite(o->size[0] + o->size[1] + o->size[2]) &&
              (o->mass > 0 || o->density > 0));

@@ -81,11 +81,11 @@ typedef struct us_world_settings {
 
 // One robot or object. Names inside are "group/name"; a robot file loaded alone has the group name "".
 typedef struct us_group_def {
-    const char *name;
-    const char *file;  // source file; NULL when built by calls
+    const char *name, *tags;  // tags: words with blanks between them; NULL: none
+    const char *file;         // source file; NULL when built by calls
     int32_t line;
-    bool is_floating;
-    bool excludes_overlaps;  // its links that overlap at the start never collide
+    bool is_floating, is_added;  // is_added: while the world runs, by a world command
+    bool excludes_overlaps;      // its links that overlap at the start never collide
 } us_group_def;
 
 typedef struct us_link_def {

@@ -80,8 +80,8 @@ US_API us_status us_world_verify(const us_spec *spec, us_recording *recording,
 // that polls.
 typedef void us_world_reply(void *context, int64_t id, us_status status, const char *text);
 // A world command; `source` names the sender ("page:3", "cli"). It is copied and enters at the next poll.
-// US_ERR_LIMIT when too many wait (64) or it is too long (4096 bytes); then there is no reply. `reply` may be
-// NULL.
+// US_ERR_LIMIT when too many wait (64) or it is too long (4096 bytes, and 128 KiB more of a robot's text:
+// docs/world-commands.md); then there is no reply. `reply` may be NULL.
 US_API us_status us_world_post(us_world *world, const char *source, const char *text, us_world_reply *reply,
                                void *context, int64_t id);
 // Takes a context's replies away, for one that ends: none is called afterwards. One that is being called is

@@ -293,18 +293,32 @@ us_status us_bus_add_node(us_bus *bus, const char *namespace_, const char *name,
                                   "there is already a node %s in %s", node.name, node.namespace_);
         }
     }
+    int32_t free_one = 0;
+    while (free_one < bus->n_node && bus->nodes[free_one].name[0])
+        free_one++;
     void *nodes = bus->nodes;
-    if (!status && (status = usi_grow(&bus->allocator, &nodes, bus->n_node, &bus->cap_node, sizeof node))) {
+    if (!status && free_one == bus->n_node &&
+        (status = usi_grow(&bus->allocator, &nodes, bus->n_node, &bus->cap_node, sizeof node))) {
         us_error_set(err, status, NULL, NULL, "no memory for a node");
     }
     if (!status) {
         bus->nodes = nodes;
-        bus->nodes[bus->n_node] = node;
-        *out_node = bus->n_node++;
+        bus->nodes[free_one] = node;
+        *out_node = free_one;
+        if (free_one == bus->n_node) bus->n_node++;
         usi_bus_publish_graph(bus);
     }
     pthread_mutex_unlock(&bus->lock);
     return status;
+}
+
+void usi_bus_remove_node(us_bus *bus, int32_t node) {
+    pthread_mutex_lock(&bus->lock);
+    if (node >= 0 && node < bus->n_node) {
+        memset(&bus->nodes[node], 0, sizeof bus->nodes[node]);
+        usi_bus_publish_graph(bus);
+    }
+    pthread_mutex_unlock(&bus->lock);
 }
 
 // The definition of an endpoint in the vendor's words. `topic` and `user_data` get its texts.
@@ -324,7 +338,8 @@ static us_status translate(us_bus *bus, const us_topic_def *def, const usi_endpo
         return us_error_set(err, US_ERR_VALUE, NULL, "0 keeps all.", "topic %.200s cannot keep %d samples",
                             def->topic, def->qos.depth);
     pthread_mutex_lock(&bus->lock);
-    bool has_node = def->node >= -1 && def->node < bus->n_node;
+    bool has_node =
+        def->node == -1 || (def->node >= 0 && def->node < bus->n_node && bus->nodes[def->node].name[0]);
     pthread_mutex_unlock(&bus->lock);
     if (!has_node)
         return us_error_set(err, US_ERR_ARG, NULL, "us_bus_add_node gives nodes; -1 is none.",
@@ -657,7 +672,8 @@ static void collect_participant(void *context, const usi_vendor_peer *peer) {
     name_vendor(&p, bus, peer->vendor);
     if (!memcmp(p.id, bus->id, USI_ID_LENGTH)) {
         pthread_mutex_lock(&bus->lock);
-        p.n_node = bus->n_node;
+        for (int32_t i = 0; i < bus->n_node; i++)
+            p.n_node += bus->nodes[i].name[0] != 0;
         pthread_mutex_unlock(&bus->lock);
     } else {
         p.n_node = usi_graph_count_nodes(&bus->graph, p.id);

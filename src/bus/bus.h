@@ -142,6 +142,8 @@ void usi_services_meet_strangers(us_bus *bus);
 // And in a callback: somebody of the other vendor asks on a topic. Of wait_lock; whether a service is meant.
 bool usi_services_note_stranger(us_bus *bus, uint64_t topic);
 
+// A node whose endpoints are gone; its number may be given to another. -1 is none.
+void usi_bus_remove_node(us_bus *bus, int32_t node);
 // Publishes the nodes and endpoints on ros_discovery_info. Of lock.
 void usi_bus_publish_graph(us_bus *bus);
 // While many endpoints are made: announced once, at the end.

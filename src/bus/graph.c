@@ -263,8 +263,12 @@ size_t usi_graph_encode(const us_bus *bus, unsigned int layout, void *buf) {
     if (layout == USI_LAYOUT_HUMBLE) p.n_padding = USI_GID_LENGTH_HUMBLE - USI_GID_LENGTH;
     put(&p, "\0\1\0\0", 4);
     put_gid(&p, bus->id);
-    put_count(&p, (size_t)bus->n_node);
+    size_t n_node = 0;
+    for (int32_t i = 0; i < bus->n_node; i++)
+        n_node += bus->nodes[i].name[0] != 0;
+    put_count(&p, n_node);
     for (int32_t i = 0; i < bus->n_node; i++) {
+        if (!bus->nodes[i].name[0]) continue;
         put_name(&p, bus->nodes[i].namespace_);
         put_name(&p, bus->nodes[i].name);
         size_t n = 0;

@@ -85,7 +85,7 @@ static void on_gate(void *context, int32_t number, us_gate_event event, const ch
         if (!us_message_encode(usi_type_twist, &rest, bytes, sizeof bytes, &n))
             (void)usi_mailbox_put(r->mailbox, USI_COMMAND_TWIST, "gate", bytes, n);  // a full box is counted
     }
-    if (p->def.on_gate) p->def.on_gate(p->def.gate_context, r->index, event, text);
+    if (p->def.on_gate) p->def.on_gate(p->def.gate_context, p->is_part ? -1 : r->index, event, text);
 }
 
 // One gate for all robots, before their readers. A switch asks for a robot by its namespace: one without, or
@@ -184,6 +184,7 @@ static us_status connect_robot(us_proxy *p, usi_robot *r, us_error *err) {
     char namespace_[300];
     snprintf(namespace_, sizeof namespace_, "/%s", r->model->network->namespace_);
     us_status status = us_bus_add_node(p->bus, namespace_, r->model->network->node, &node, err);
+    if (!status) r->node_number = node;
     for (int32_t i = 0; i < r->n_topic && !status; i++) {
         usi_outlet *out = &r->outlet[i];
         const char *topic = r->model->topic[i].name;

@@ -313,7 +313,7 @@ void usi_interface_publish(us_proxy *p, usi_robot *r, const us_sim *sim, const u
     if (own->n_endpoint == 0) return;
     usi_sampling w = usi_sampling_begin(p, r, sim, s);
     w.sink = sink;
-    const int64_t phase = us_sim_get_tick(sim) + usi_robot_phase(r->index);
+    const int64_t phase = us_sim_get_tick(sim) + usi_robot_phase(r->number);
     for (int32_t i = 0; i < own->n_endpoint; i++) {
         const us_endpoint_def *e = own->endpoint[i].def;
         if (e->use != US_ENDPOINT_PUBLISH) continue;

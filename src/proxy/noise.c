@@ -22,7 +22,7 @@ static double draw(const usi_sampling *w, us_noise_kind kind, int32_t index, dou
     const double period = rate > 0 ? 1 / rate : w->p->step;
     const int64_t n = llround(1e-9 * (double)w->of_time / period);
     const uint64_t stream = noise_stream +
-                            ((uint64_t)r->index * US_NOISE_COUNT + (uint64_t)kind) * MAX_INDEX +
+                            ((uint64_t)r->number * US_NOISE_COUNT + (uint64_t)kind) * MAX_INDEX +
                             (uint64_t)(index % MAX_INDEX);
     const double a = memory > 0 ? exp(-period / memory) : 0;
     double sum = 0, weight = 1, variance = 0;

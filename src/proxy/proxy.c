@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bus/bus.h"
 #include "bus/node.h"
 #include "proxy/proxy__robot.h"
 #include "proxy/serial_face.h"
@@ -43,6 +44,11 @@ us_status us_proxy_create(const us_model *model, const us_proxy_def *def, us_pro
     if (!model || !out_proxy)
         return us_error_set(err, US_ERR_ARG, NULL, "pass a model and a place for the proxy",
                             "us_proxy_create: an argument is NULL");
+    return usi_proxy_create_part(model, def, &(usi_proxy_part){0, model->n_robot, false}, out_proxy, err);
+}
+
+us_status usi_proxy_create_part(const us_model *model, const us_proxy_def *def, const usi_proxy_part *part,
+                                us_proxy **out_proxy, us_error *err) {
     us_proxy_def d = def ? *def : us_proxy_def_default();
     us_proxy *p = usi_alloc(&d.allocator, sizeof *p, _Alignof(us_proxy));
     if (!p)
@@ -54,7 +60,10 @@ us_status us_proxy_create(const us_model *model, const us_proxy_def *def, us_pro
     p->model = model;
     p->step = us_model_get_step(model);
     p->seed = model->seed;
-    p->clock_rate = model->clock_rate;
+    p->clock_rate = part->is_added ? 0 : model->clock_rate;
+    p->first_robot = part->first;
+    p->n_robot = part->n;
+    p->is_part = part->is_added;
     p->owes_all = true;
     atomic_init(&p->owes_tap, false);
     usi_arena_init(&p->arena, &p->allocator);
@@ -85,6 +94,7 @@ us_status us_proxy_create(const us_model *model, const us_proxy_def *def, us_pro
 void us_proxy_destroy(us_proxy *p) {
     if (!p) return;
     // First nothing comes in any more, then all that waits goes out, then the writers go.
+    if (!p->robot) p->n_robot = 0;
     for (int32_t i = 0; i < p->n_robot; i++) {
         usi_faces_destroy(p->robot[i].faces);
         usi_motor_server_destroy(p->robot[i].motors);
@@ -115,6 +125,8 @@ void us_proxy_destroy(us_proxy *p) {
         }
     }
     if (p->clock) us_writer_remove(p->clock);
+    for (int32_t i = 0; i < p->n_robot && p->bus; i++)
+        usi_bus_remove_node(p->bus, p->robot[i].node_number);
     us_allocator a = p->allocator;
     usi_arena_fini(&p->bound);
     usi_arena_fini(&p->arena);

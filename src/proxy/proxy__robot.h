@@ -57,6 +57,7 @@ typedef struct usi_robot {
     // Where its state stands in the plug-in's, and where its arrays, the firmware's state and the radio link
     // are.
     size_t state_at, state_size, scripts_at, open_at, firmware_at, uplink_at, uplink_size;
+    int32_t number;  // of the model's robots: what is random about it, and when its samples are due
     // The outside.
     us_proxy *proxy;
     int32_t index;
@@ -65,6 +66,7 @@ typedef struct usi_robot {
     const char *description;  // the URDF; NULL: there is none
     usi_mailbox *mailbox;
     int32_t gate;               // its number at the proxy's gate; -1: none
+    int32_t node_number;        // of the bus; -1: none
     int32_t n_topic, n_outlet;  // n_topic: of the model's robot
     usi_outlet *outlet;         // of each topic, then USI_SERVICE_COUNT of replies, then of the interface's
                                 // endpoints; the last is the log's
@@ -173,7 +175,9 @@ struct us_proxy {
     usi_arena bound;  // of what follows from the model
     double step;
     uint64_t seed;
-    int32_t n_robot;
+    // The model's robots that are this proxy's: all, or one alone that others' proxies are beside.
+    int32_t first_robot, n_robot;
+    bool is_part;
     usi_robot *robot;
     size_t state_size;
     double *readings;             // positions, then velocities: of as many joints as a robot has at most

@@ -108,7 +108,7 @@ void usi_sampling_pass(usi_sampling *w, size_t length) {
     us_link_model link = usi_link_now(&r->model->network->downlink, w->s, us_sim_get_tick(w->sim));
     if (!is_truth(r, w->outlet) && (!usi_link_is_perfect(&link) || r->downlink_head.used > 0)) {
         // What arrives, and when, is what is sent and recorded.
-        usi_link_send(&link, p->seed, 2 * (uint64_t)r->index + 1, &r->downlink, w->time, w->outlet, p->bytes,
+        usi_link_send(&link, p->seed, 2 * (uint64_t)r->number + 1, &r->downlink, w->time, w->outlet, p->bytes,
                       length);
         return;
     }
@@ -203,7 +203,7 @@ void usi_robot_repeat(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_ro
 void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_state *s, bool is_first) {
     const int64_t tick = us_sim_get_tick(sim);
     usi_sampling w = usi_sampling_begin(p, r, sim, s);
-    const int64_t phase = tick + usi_robot_phase(r->index);
+    const int64_t phase = tick + usi_robot_phase(r->number);
     const bool is_up = usi_is_up(s);
     // A computer that has just started sends anew what is sent once.
     is_first = is_first || (s->faults.boot_tick != 0 && s->faults.boot_tick == tick);

@@ -193,41 +193,76 @@ static us_status check(const us_proxy *p, const us_proxy *fresh, us_error *err) 
         if (!has_same_network(a, b) || a->state_size != b->state_size)
             return refuse(err, US_ERR_VALUE, a, "network interface is");
     }
-    if (fresh->n_robot > p->n_robot)
-        return us_error_set(err, US_ERR_NAME, NULL, "add robots to the scene, and start again",
-                            "the robot \"%.100s\" is new: it has no network yet",
-                            fresh->robot[p->n_robot].name);
     return US_OK;
 }
 
 // ---------------------------------------------------------------- going on
+
+us_status usi_proxy_prepare(us_proxy *p, const us_model *model, int32_t first, us_proxy **out_next,
+                            us_error *err) {
+    us_proxy *next = usi_alloc(&p->allocator, sizeof *next, _Alignof(us_proxy));
+    if (!next)
+        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory",
+                            "no memory left for the robots' network");
+    memset(next, 0, sizeof *next);
+    next->allocator = p->allocator;
+    next->model = model;
+    next->step = us_model_get_step(model);
+    next->clock_rate = p->is_part ? 0 : model->clock_rate;
+    next->first_robot = first;
+    next->n_robot = p->n_robot < model->n_robot - first ? p->n_robot : model->n_robot - first;
+    usi_arena_init(&next->arena, &p->allocator);
+    usi_arena_init(&next->bound, &p->allocator);
+    us_status status = usi_robots_make(next);
+    if (status) us_error_set(err, status, NULL, "free memory", "no memory left for the robots' network");
+    if (!status) status = check(p, next, err);
+    if (status) {
+        usi_proxy_drop(next);
+        return status;
+    }
+    *out_next = next;
+    return US_OK;
+}
+
+void usi_proxy_drop(us_proxy *next) {
+    if (!next) return;
+    const us_allocator a = next->allocator;
+    usi_arena_fini(&next->bound);
+    usi_arena_fini(&next->arena);
+    usi_release(&a, next, sizeof *next, _Alignof(us_proxy));
+}
+
+void usi_proxy_go_on(us_proxy *p, us_proxy *next) {
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        if (has_moved_frames(&p->robot[i], &next->robot[i])) p->owes_all = true;
+        memcpy(&p->robot[i], &next->robot[i], offsetof(usi_robot, proxy));
+    }
+    const usi_arena old = p->bound;
+    p->bound = next->bound;
+    next->bound = old;
+    p->model = next->model;
+    p->seed = next->model->seed;
+    p->first_robot = next->first_robot;
+    usi_proxy_drop(next);
+}
 
 us_status us_proxy_replace(us_proxy *p, us_sim *sim, const us_model *model, us_error *err) {
     if (!p || !sim || !model || us_sim_view_model(sim) != p->model)
         return us_error_set(
             err, US_ERR_ARG, NULL, "pass the proxy, its own sim and the model to go on with",
             "us_proxy_replace: an argument is NULL, or the sim has another model than the proxy");
-    us_proxy fresh = {.allocator = p->allocator, .model = model};
-    fresh.step = us_model_get_step(model);
-    fresh.clock_rate = model->clock_rate;
-    usi_arena_init(&fresh.arena, &p->allocator);
-    usi_arena_init(&fresh.bound, &p->allocator);
-    us_status status = usi_robots_make(&fresh);
-    if (status) us_error_set(err, status, NULL, "free memory", "no memory left for the robots' network");
-    if (!status) status = check(p, &fresh, err);
+    us_proxy *next = NULL;
+    us_status status = usi_proxy_prepare(p, model, 0, &next, err);
+    if (!status && model->n_robot > p->n_robot)
+        status =
+            us_error_set(err, US_ERR_NAME, NULL,
+                         "add robots to the scene and start again, or by the world command add robot",
+                         "the robot \"%.100s\" is new: it has no network yet", model->robot[p->n_robot].name);
     if (!status) status = us_sim_replace(sim, model, err);
-    if (!status) {
-        for (int32_t i = 0; i < p->n_robot; i++) {
-            if (has_moved_frames(&p->robot[i], &fresh.robot[i])) p->owes_all = true;
-            memcpy(&p->robot[i], &fresh.robot[i], offsetof(usi_robot, proxy));
-        }
-        usi_arena old = p->bound;
-        p->bound = fresh.bound;
-        fresh.bound = old;
-        p->model = model;
-        p->seed = model->seed;
+    if (status) {
+        usi_proxy_drop(next);
+        return status;
     }
-    usi_arena_fini(&fresh.bound);
-    usi_arena_fini(&fresh.arena);
-    return status;
+    usi_proxy_go_on(p, next);
+    return US_OK;
 }

@@ -80,7 +80,6 @@ static us_status find_values(us_proxy *p, usi_robot *r) {
 }
 
 us_status usi_robots_make(us_proxy *p) {
-    p->n_robot = p->model->n_robot;
     p->robot = usi_arena_alloc(&p->arena, ((size_t)p->n_robot + 1) * sizeof *p->robot, _Alignof(usi_robot));
     if (!p->robot) return US_ERR_MEMORY;
     for (int32_t i = 0; i < p->n_robot; i++) {
@@ -88,7 +87,9 @@ us_status usi_robots_make(us_proxy *p) {
         memset(r, 0, sizeof *r);
         r->proxy = p;
         r->index = i;
-        r->model = &p->model->robot[i];
+        r->number = p->first_robot + i;
+        r->node_number = -1;
+        r->model = &p->model->robot[r->number];
         r->name = r->model->name;
         lay_out(r, p->state_size);
         p->state_size += r->state_size;

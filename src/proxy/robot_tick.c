@@ -43,6 +43,13 @@ void usi_robot_forget(const usi_robot *r, const us_sim *sim, usi_robot_state *s)
     usi_firmware_forget(&r->model->firmware, usi_firmware_of(r, s), &in);
 }
 
+void usi_proxy_forget(us_proxy *p, us_sim *sim) {
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        usi_robot_state *s = usi_take_state(&p->robot[i], sim);
+        if (s && !p->robot[i].is_ghost) usi_robot_forget(&p->robot[i], sim, s);
+    }
+}
+
 static void control(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_plugin_view *view) {
     const usi_firmware_readings in = usi_robot_read(r, sim, s);
     usi_firmware_output *output = r->proxy->output;
@@ -124,11 +131,11 @@ static void receive(us_proxy *p, const usi_robot *r, const usi_mail *mail, int64
         p->record.command(p->record.context, channel, tick, mail->source, usi_mail_bytes(mail), mail->length);
 }
 
-static int32_t count_proxies(const us_sim *sim);
+static bool has_rival(const us_proxy *p, const us_sim *sim);
 
 static us_status before(void *context, us_sim *sim, us_plugin_view *view, us_error *err) {
     us_proxy *p = context;
-    if (count_proxies(sim) != 1)
+    if (has_rival(p, sim))
         return us_error_set(err, US_ERR_ARG, NULL, "give a sim the plug-in of one proxy, once",
                             "the sim has two networks for the same robots");
     if (us_sim_view_model(sim) != p->model)
@@ -153,7 +160,7 @@ static us_status before(void *context, us_sim *sim, us_plugin_view *view, us_err
             if (is_perfect && s->uplink.used == 0) {
                 if (is_up) take(r, sim, s, mail);
             } else {
-                usi_link_send(&link, p->seed, 2 * (uint64_t)i, &queue, now, mail->topic, mail,
+                usi_link_send(&link, p->seed, 2 * (uint64_t)r->number, &queue, now, mail->topic, mail,
                               sizeof *mail + mail->length);
             }
         }
@@ -168,11 +175,17 @@ static us_status before(void *context, us_sim *sim, us_plugin_view *view, us_err
     return US_OK;
 }
 
-static int32_t count_proxies(const us_sim *sim) {
+// Whether another proxy, or this one once more, has some of the same robots.
+static bool has_rival(const us_proxy *p, const us_sim *sim) {
     int32_t n = 0;
-    for (int32_t i = 0; i < sim->n_plugin; i++)
-        n += sim->plugin[i].before == before;
-    return n;
+    for (int32_t i = 0; i < sim->n_plugin; i++) {
+        if (sim->plugin[i].before != before) continue;
+        const us_proxy *other = sim->plugin[i].context;
+        n += other->first_robot < p->first_robot + p->n_robot &&
+             p->first_robot < other->first_robot + other->n_robot;
+        n += other == p && p->n_robot == 0;
+    }
+    return n != 1;
 }
 
 // Most of a robot's state is room for trajectories and for what is on its way by radio, and mostly unused: of

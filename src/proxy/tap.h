@@ -48,10 +48,28 @@ void usi_proxy_set_record_tap(us_proxy *proxy, const usi_record_tap *tap);
 // The latched samples come once more, to the tap alone, with the next us_proxy_publish or usi_proxy_tend. Any
 // thread.
 void usi_proxy_resend_latched(us_proxy *proxy);
+// A proxy of some of the model's robots: those of the scene have one, and each that was added while the world
+// runs has its own, without a clock. On gates its robot is called -1. A sim has them in the order of the
+// robots.
+typedef struct usi_proxy_part {
+    int32_t first, n;
+    bool is_added;
+} usi_proxy_part;
+us_status usi_proxy_create_part(const us_model *model, const us_proxy_def *def, const usi_proxy_part *part,
+                                us_proxy **out_proxy, us_error *err);
+// us_proxy_replace in two steps, for several proxies of one sim: what the robots are in the other model, of
+// which `first` is now the first; then, after the sim's own usi_sim_replace, they go on. What was prepared is
+// given back by the second, or by usi_proxy_drop (NULL is allowed).
+us_status usi_proxy_prepare(us_proxy *proxy, const us_model *model, int32_t first, us_proxy **out_next,
+                            us_error *err);
+void usi_proxy_go_on(us_proxy *proxy, us_proxy *next);
+void usi_proxy_drop(us_proxy *next);
 // A robot that another process has, and a clock that another process publishes: before us_proxy_connect, once
 // and for all.
 void usi_proxy_set_ghost(us_proxy *proxy, int32_t robot);
 void usi_proxy_mute_clock(us_proxy *proxy);
+// The robots' computers start anew where the robots are now. Between steps.
+void usi_proxy_forget(us_proxy *proxy, us_sim *sim);
 // The time once more, to DDS alone: for a world that stands still. Whoever joins then hears what time it is.
 void usi_proxy_repeat_clock(us_proxy *proxy, const us_sim *sim);
 // Commands of a robot that were taken, and that were refused.

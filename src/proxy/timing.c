@@ -68,8 +68,9 @@ int64_t usi_timing_due(const us_proxy *p, const usi_robot *r, int64_t time, bool
     if (t->delay == 0 && t->jitter == 0) return 0;
     // A world that runs faster than time does not pile up what it has to say.
     int64_t moment = time + p->own_ahead < p->now ? time + p->own_ahead : p->now;
-    double jitter = t->jitter > 0 ? t->jitter * us_random_uniform(p->seed, JITTER_STREAM + (uint64_t)r->index,
-                                                                  (uint64_t)time)
-                                  : 0;
+    double jitter =
+        t->jitter > 0
+            ? t->jitter * us_random_uniform(p->seed, JITTER_STREAM + (uint64_t)r->number, (uint64_t)time)
+            : 0;
     return moment + ns_of(t->delay + jitter) - (is_truth ? TRUTH_EARLY : 0);
 }

@@ -71,7 +71,9 @@ static us_status post(run *r, const us_msg_command_record *m, us_error *err) {
     us_status status = US_ERR_NAME;
     if (sscanf(m->topic, "%299s %127s", topic, type) == 2 && (t = us_message_find(type))) {
         if (strcmp(topic, USI_WORLD_TOPIC) == 0 && t == usi_type_string) return apply(r, m, err);
-        status = us_proxy_post(r->p, topic, t, m->source, m->data._buffer, m->data._length);
+        status = r->def->post ? r->def->post(r->def->world_context, topic, t, m->source, m->data._buffer,
+                                             m->data._length)
+                              : us_proxy_post(r->p, topic, t, m->source, m->data._buffer, m->data._length);
     }
     if (!status) return US_OK;
     return us_error_set(err, status, NULL, "use the scene that was recorded",

@@ -13,6 +13,9 @@ typedef struct usi_verify_def {
                        us_error *err);
     us_status (*before_step)(void *context,
                              us_error *err);  // what the scene itself does to the world; NULL: nothing
+    // A command back to its robot, where the world has several proxies; NULL: us_proxy_post.
+    us_status (*post)(void *context, const char *topic, const us_message_type *type, const char *source,
+                      const void *bytes, size_t length);
     void *world_context;
 } usi_verify_def;
 

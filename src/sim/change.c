@@ -441,22 +441,55 @@ static void start_pieces(us_sim *s, const us_sim *was) {
     }
 }
 
+static bool is_same_plugin(const us_plugin *a, const us_plugin *b) {
+    return a->context == b->context && a->before == b->before && a->state_size == b->state_size;
+}
+
+// The plug-in that goes on as number i, -1: it is new. Two may have the same context: the place counts first.
+static int32_t find_plugin(const us_sim *s, const us_plugin *p, int32_t i) {
+    if (i < s->n_plugin && is_same_plugin(&s->plugin[i], p)) return i;
+    for (int32_t k = 0; k < s->n_plugin; k++) {
+        if (is_same_plugin(&s->plugin[k], p)) return k;
+    }
+    return -1;
+}
+
+// Plug-ins that go on do not start again, and keep what they remember to the last bit.
+static void carry_plugins(const us_sim *from, us_sim *to) {
+    for (int32_t i = 0; i < to->n_plugin; i++) {
+        const int32_t was = find_plugin(from, &to->plugin[i], i);
+        if (was >= 0 && to->plugin[i].state_size > 0)
+            memcpy(usi_sim_plugin(to, i), us_sim_view_plugin(from, was), to->plugin[i].state_size);
+    }
+}
+
+static void start_new_plugins(us_sim *s, const us_sim *was) {
+    for (int32_t i = 0; i < s->n_plugin; i++) {
+        const us_plugin *p = &s->plugin[i];
+        if (p->start && find_plugin(was, p, i) < 0) p->start(p->context, s, usi_sim_plugin(s, i));
+    }
+}
+
 us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     if (!sim || !model)
         return us_error_set(err, US_ERR_ARG, NULL, "pass a sim and a model",
                             "us_sim_replace: an argument is NULL");
+    return usi_sim_replace(sim, model, sim->n_plugin, sim->plugin, err);
+}
+
+us_status usi_sim_replace(us_sim *sim, const us_model *model, int32_t n_plugin, const us_plugin *plugins,
+                          us_error *err) {
     us_sim_def def = {.allocator = sim->allocator,
                       .enable_profile = sim->enable_profile,
                       .n_thread = usi_pool_n_thread(sim->pool),
-                      .n_plugin = sim->n_plugin,
-                      .plugins = sim->plugin,
+                      .n_plugin = n_plugin,
+                      .plugins = plugins,
                       .has_fixed_room = sim->has_fixed_room};
     usi_events_define(sim, &def);
     us_sim *fresh = NULL;
     us_status status = usi_sim_make(model, &def, &fresh, err);
     if (status) return status;
-    // Plug-ins go on: they do not start again, and keep what they remember to the last bit.
-    if (sim->n_plugin_byte > 0) memcpy(fresh->now.plugin, sim->now.plugin, sim->n_plugin_byte);
+    carry_plugins(sim, fresh);
     us_error why = {.code = US_OK};
     move x = {.from = sim, .to = fresh};
     usi_arena_init(&x.arena, &sim->allocator);
@@ -488,6 +521,7 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     usi_sim_set_input_tap(sim, old.input_tap, old.input_context);
     usi_sim_set_hold_tap(sim, old.hold_tap, old.hold_context);
     sim->has_stepped = old.has_stepped;
+    start_new_plugins(sim, fresh);
     us_sim_destroy(fresh);
     usi_report_input(sim, &(usi_input){.kind = USI_INPUT_MODEL});
     return US_OK;
@@ -564,6 +598,40 @@ void usi_sim_renew(us_sim *s, int32_t tree) {
         if (is_stuck && m->node[law->v].tree == tree) s->now.stuck[i] = s->now.q[law->q];
     }
     usi_sim_restart(s, tree);
+}
+
+us_status usi_sim_go_home(us_sim *s) {
+    const us_model *m = s->model;
+    // Scratch for the state of now, which stays where the start state is none.
+    double *q = s->next.q, *v = s->next.v;
+    s->back_buffer_is_one_step_old = false;
+    memcpy(q, s->now.q, (size_t)m->n_q * sizeof *q);
+    memcpy(v, s->now.v, (size_t)m->n_node * sizeof *v);
+    for (int32_t i = 0; i < m->n_joint; i++) {
+        const usi_joint *j = &m->joint[i];
+        if (j->is_broken || j->n_v == 0) continue;
+        memcpy(q + j->first_q, m->q_start + j->first_q, (size_t)j->n_q * sizeof *q);
+        memcpy(v + j->first_v, m->v_start + j->first_v, (size_t)j->n_v * sizeof *v);
+    }
+    usi_let_all_run(s);
+    if (us_dyn_project(s->dyn, q, v)) return US_ERR_CONSTRAINT;
+    memcpy(s->now.q, q, (size_t)m->n_q * sizeof *q);
+    memcpy(s->now.v, v, (size_t)m->n_node * sizeof *v);
+    for (int32_t i = 0; i < m->n_drive; i++) {
+        s->now.drive_position[i] = m->drive[i].position;
+        s->now.drive_velocity[i] = m->drive[i].velocity;
+        s->now.drive_torque[i] = m->drive[i].torque;
+    }
+    usi_stiction_set(m, s->now.q, s->now.blockage, s->now.stuck);
+    s->now.contact.n_touch[0] = s->now.contact.n_anchor[0] = 0;
+    s->has_last_step = false;
+    usi_sim_sense(s);
+    usi_carry_over(s);
+    const bool ok = usi_accelerate_first(s, s->next.a);
+    for (int32_t i = 0; i < m->n_node; i++)
+        s->now.a[i] = s->now.a_before[i] = ok ? s->next.a[i] : 0;
+    s->now.substep[0] = 0;
+    return US_OK;
 }
 
 us_status us_sim_set_joint(us_sim *s, us_joint joint, const double *q, const double *v) {

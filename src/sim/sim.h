@@ -422,6 +422,13 @@ us_status usi_take_plugins(us_sim *s, const us_sim_def *def, us_error *err);
 void *usi_sim_plugin(us_sim *sim, int32_t plugin);
 // The number of the plug-in with this context; -1: there is none. Cost: a look at each.
 int32_t usi_sim_find_plugin(const us_sim *sim, const void *context);
+// us_sim_replace with other plug-ins: those that the sim has already go on, new ones start in the new state,
+// the others are no more part of it.
+us_status usi_sim_replace(us_sim *sim, const us_model *model, int32_t n_plugin, const us_plugin *plugins,
+                          us_error *err);
+// Joints and drives as at the start; what has broken stays. US_ERR_CONSTRAINT: nothing has changed. Between
+// steps, and without a word to the input tap.
+us_status usi_sim_go_home(us_sim *sim);
 // us_sim_find_value, for all sims of a model.
 int32_t usi_find_value(const us_model *model, const char *name);
 // Their states at the start.

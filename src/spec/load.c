@@ -3,6 +3,7 @@
 
 #include "spec/gazebo_sensor.h"
 #include "spec/scene.h"
+#include "spec/spec.h"
 #include "understudy/network.h"
 
 us_load_def us_load_def_default(void) {
@@ -62,6 +63,16 @@ static us_status read_document(usi_reader *r, xmlDoc *doc) {
     return status ? status : usi_scene_added(r, root, us_spec_set_network(r->spec, &network));
 }
 
+static us_status keep_origin(us_spec *spec, const char *path, const us_load_def *def) {
+    const usi_origin origin = {.path = path,
+                               .excludes_overlaps = def->exclude_overlaps,
+                               .n_parameter = def->n_parameter,
+                               .n_search = def->n_search,
+                               .parameters = (const char **)def->parameters,
+                               .search = (const char **)def->search};
+    return usi_spec_set_origin(spec, &origin);
+}
+
 // `text` NULL: from the file `path`.
 static us_status load(const char *text, size_t length, const char *path, const us_load_def *given,
                       us_spec **out_spec, us_error *err) {
@@ -86,6 +97,7 @@ static us_status load(const char *text, size_t length, const char *path, const u
     }
     if (!status) status = usi_xml_parse(&r, text, length, path, &doc);
     if (!status) status = read_document(&r, doc);
+    if (!status && keep_origin(spec, path, &def)) status = usi_fail_memory(&r);
     xmlFreeDoc(doc);
     usi_reader_fini(&r);
     if (status) {

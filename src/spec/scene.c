@@ -13,6 +13,7 @@
 //   records    what to write                                         scene_relation.c
 //   network    how each robot appears on it                          scene_network.c
 #include "spec/scene.h"
+#include "spec/spawn.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -133,10 +134,14 @@ static us_status read_robot(usi_reader *r, usi_scene_group *group) {
     size_t length = 0;
     bool excludes_overlaps = false;
     us_status status = usi_xml_bool(r, node, "exclude-overlaps", false, &excludes_overlaps);
-    if (!status) status = usi_reader_permit(r, node, "robot file", path);
-    if (!status) status = usi_file_read(r, path, &place, &text, &length);
+    const bool is_inline =
+        r->pick && r->pick->text && strcmp(usi_xml_attr(node, "file"), USI_PICK_INLINE) == 0;
+    if (!status && !is_inline) status = usi_reader_permit(r, node, "robot file", path);
+    if (!status && !is_inline) status = usi_file_read(r, path, &place, &text, &length);
+    const char *urdf = is_inline ? r->pick->text : text;
+    if (is_inline) length = strlen(urdf);
     xmlDoc *doc = NULL;
-    if (!status) status = usi_xml_parse(r, text, length, path, &doc);
+    if (!status) status = usi_xml_parse(r, urdf, length, path, &doc);
     if (status) return status;
     us_spec_counts before = us_spec_get_counts(r->spec);
     const xmlNode *root = xmlDocGetRootElement(doc);
@@ -246,6 +251,9 @@ static us_status start_group(usi_reader *r, const xmlNode *node, usi_scene_group
                         "\"world\" is the name of the world itself");
     if (usi_xml_is(node, "robot")) {
         status = read_robot(r, group);
+        const char *tags = usi_xml_attr(node, "tags");
+        if (!status && tags)
+            status = usi_scene_added(r, node, usi_spec_set_tags(r->spec, group->index, tags));
         if (!status) status = fill_from_default(r, group);
         return status ? status : usi_scene_surfaces(r, group);
     }
@@ -253,7 +261,8 @@ static us_status start_group(usi_reader *r, const xmlNode *node, usi_scene_group
     us_group_def def = {.name = group->name,
                         .file = usi_xml_file(node),
                         .line = usi_xml_line(node),
-                        .is_floating = !base || strcmp(base, "floating") == 0};
+                        .is_floating = !base || strcmp(base, "floating") == 0,
+                        .tags = usi_xml_attr(node, "tags")};
     for (const xmlNode *j = usi_xml_child(node, "joint"); j; j = usi_xml_next(j, "joint")) {
         // An object that hangs on its own joints does not float.
         const char *parent = usi_xml_attr(j, "parent");
@@ -342,6 +351,7 @@ static us_status check_defaults(usi_reader *r, const xmlNode *root) {
 
 us_status usi_scene_read(usi_reader *r, xmlDoc *doc) {
     us_status status = usi_scene_expand(r, doc);
+    if (!status && r->pick) status = usi_scene_pick(r, doc);
     if (!status) status = usi_scene_validate(r, doc);
     const xmlNode *root = xmlDocGetRootElement(doc);
     if (!status) status = check_defaults(r, root);

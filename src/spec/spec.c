@@ -148,7 +148,9 @@ static bool keep(us_spec *spec, const char **text) {
     if (*text) *text = usi_arena_text(&spec->texts, *text, &ok);
     return ok;
 }
-static bool keep_group(us_spec *s, us_group_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
+static bool keep_group(us_spec *s, us_group_def *d) {
+    return keep(s, &d->name) && keep(s, &d->file) && keep(s, &d->tags);
+}
 static bool keep_link(us_spec *s, us_link_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
 static bool keep_joint(us_spec *s, us_joint_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
 
@@ -272,6 +274,25 @@ static bool keep_warning(us_spec *s, us_error *d) {
     return true;
 }
 
+static const char **copy_texts(us_spec *s, const char *const *texts, int32_t n, bool *ok) {
+    const char **copy = usi_arena_alloc(&s->texts, ((size_t)n + 1) * sizeof *copy, _Alignof(const char *));
+    *ok = *ok && copy;
+    for (int32_t i = 0; i < n && *ok; i++)
+        copy[i] = usi_arena_text(&s->texts, texts[i], ok);
+    return copy;
+}
+
+us_status usi_spec_set_origin(us_spec *spec, const usi_origin *origin) {
+    bool ok = true;
+    usi_origin copy = *origin;
+    copy.path = copy.path ? usi_arena_text(&spec->texts, copy.path, &ok) : NULL;
+    copy.parameters = copy_texts(spec, origin->parameters, origin->n_parameter, &ok);
+    copy.search = copy_texts(spec, origin->search, origin->n_search, &ok);
+    if (!ok) return US_ERR_MEMORY;
+    spec->origin = copy;
+    return US_OK;
+}
+
 us_status us_spec_set_world(us_spec *spec, const us_world_settings *def) {
     if (!spec || !def) return US_ERR_ARG;
     us_world_settings copy = *def;
@@ -303,6 +324,11 @@ USI_SPEC_LISTS(DEFINE_ADD)
 
 us_status us_spec_add_group(us_spec *spec, const us_group_def *def, int32_t *out_index) {
     return add_group(spec, def, out_index);
+}
+us_status usi_spec_set_tags(us_spec *spec, int32_t group, const char *tags) {
+    if (!keep(spec, &tags)) return US_ERR_MEMORY;
+    spec->group[group].tags = tags;
+    return US_OK;
 }
 us_status us_spec_add_link(us_spec *spec, const us_link_def *def, int32_t *out_index) {
     return add_link(spec, def, out_index);

@@ -28,8 +28,17 @@
     X(us_exclude_def, exclude)     \
     X(us_error, warning)
 
+// How a file was read, for robots that are added later. All texts are the spec's.
+typedef struct usi_origin {
+    const char *path;  // NULL: the spec was built by calls
+    bool excludes_overlaps;
+    int32_t n_parameter, n_search;
+    const char **parameters, **search;
+} usi_origin;
+
 struct us_spec {
     usi_arena texts;
+    usi_origin origin;
     us_world_settings world;
 #define SPEC_LIST(type, list) \
     type *list;               \
@@ -46,6 +55,10 @@ struct us_spec {
 
 // A copy of properties and all their texts in an arena. False without memory.
 bool usi_properties_keep(usi_arena *arena, const us_property **properties, int32_t n);
+
+// Keep copies of all texts. US_ERR_MEMORY.
+us_status usi_spec_set_tags(us_spec *spec, int32_t group, const char *tags);
+us_status usi_spec_set_origin(us_spec *spec, const usi_origin *origin);
 
 // ---- network.c ----
 

@@ -60,6 +60,7 @@ us_status us_spec_copy(const us_spec *spec, us_spec **out_spec) {
     if (!spec || !out_spec) return US_ERR_ARG;
     us_spec *copy = NULL;
     us_status status = us_spec_create(&spec->texts.allocator, &copy);
+    if (!status) status = usi_spec_set_origin(copy, &spec->origin);
     if (!status) status = copy_lists(spec, copy);
     if (status) {
         us_spec_destroy(copy);

@@ -25,6 +25,7 @@ void usi_reader_init(usi_reader *r, us_spec *spec, const us_load_def *def, us_er
     r->def = def;
     r->err = err;
     r->ground = NULL;
+    r->pick = NULL;
     r->mesh_pid = r->mesh_socket = 0;
     usi_arena_init(&r->memory, &def->allocator);
 }

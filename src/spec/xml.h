@@ -27,6 +27,8 @@ typedef struct usi_reader {
     // The process that reads mesh files, from the first mesh on (spec/mesh_child.c), and our end of its
     // socket.
     int mesh_pid, mesh_socket;  // 0: none
+    // One robot of what is read, by another name and in another place (spec/spawn.h); NULL: all.
+    const struct usi_robot_pick *pick;
 } usi_reader;
 
 void usi_reader_init(usi_reader *r, us_spec *spec, const us_load_def *def, us_error *err);

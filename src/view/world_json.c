@@ -51,8 +51,9 @@ static void put_group(usi_json *json, const us_spec *spec, int32_t i) {
     usi_json_bool(json, "floating", group->is_floating);
     usi_json_text(json, "file", group->file);
     usi_json_bool(json, "robot", network != NULL);
-    // A robot that is hidden from the network has no namespace, and takes no commands by it.
-    bool is_on = network && !network->is_off;
+    // A robot that is hidden from the network has no namespace, and takes no commands by it; one that was
+    // added takes none from a page.
+    bool is_on = network && !network->is_off && !group->is_added;
     usi_json_text(json, "namespace", is_on ? network->namespace_ : NULL);
     if (is_on && network->locomotion != US_LOCOMOTION_NONE) {
         usi_json_begin(json, "locomotion", '{');

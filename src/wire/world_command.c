@@ -30,11 +30,22 @@ typedef struct words {
     char *word[MAX_WORD];
 } words;
 
+const char *usi_command_find_resource(const char *text) {
+    static const char head[] = "add robot ", key[] = " xml=";
+    if (strncmp(text, head, sizeof head - 1) != 0) return NULL;
+    const char *at = strstr(text + sizeof head - 2, key);
+    return at ? at + sizeof key - 1 : NULL;
+}
+
 static us_status check_text(const char *text, us_error *err) {
-    size_t length = strnlen(text, USI_COMMAND_MAX + 1);
+    const char *resource = usi_command_find_resource(text);
+    const size_t length = resource ? (size_t)(resource - text) : strnlen(text, USI_COMMAND_MAX + 1);
     if (length > USI_COMMAND_MAX)
         return us_error_set(err, US_ERR_LIMIT, NULL, "say it in several commands",
                             "the command is longer than %d bytes", (int)USI_COMMAND_MAX);
+    if (resource && strnlen(resource, USI_RESOURCE_MAX + 1) > USI_RESOURCE_MAX)
+        return us_error_set(err, US_ERR_LIMIT, NULL, "put the robot into a file, and write file=",
+                            "the robot's text is longer than %d bytes", (int)USI_RESOURCE_MAX);
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
         size_t n = usi_utf8_length(s);
         if (n == 0)
@@ -248,7 +259,7 @@ static const struct {
 enum { N_KIND = sizeof kinds / sizeof kinds[0] };
 
 static const char *const add_keys[] = {"size",    "at",   "rpy",      "mass", "density",
-                                       "surface", "rgba", "velocity", "fixed"};
+                                       "surface", "rgba", "velocity", "tags", "fixed"};
 enum {
     KEY_SIZE,
     KEY_AT,
@@ -258,6 +269,7 @@ enum {
     KEY_SURFACE,
     KEY_RGBA,
     KEY_VELOCITY,
+    KEY_TAGS,
     KEY_FIXED,
     N_KEY
 };
@@ -299,6 +311,9 @@ static us_status read_add_value(usi_object_def *o, int32_t kind, int32_t key, co
     case KEY_SURFACE:
         o->surface = text;
         return US_OK;
+    case KEY_TAGS:
+        o->tags = text;
+        return US_OK;
     case KEY_RGBA:
         x[3] = 1;
         status = usi_read_list("rgba", text, 3, 4, 0, 1, x, &n, err);
@@ -317,6 +332,49 @@ static us_status read_add_value(usi_object_def *o, int32_t kind, int32_t key, co
     }
 }
 
+static us_status read_spawn_value(usi_command *c, const char *key, const char *text, us_error *err) {
+    static const char *const keys[] = {"file", "xml", "namespace", "at", "rpy", "tags", "fixed"};
+    if (strcmp(key, "file") == 0) {
+        c->spawn.file = text;
+        return US_OK;
+    }
+    if (strcmp(key, "namespace") == 0) {
+        c->spawn.namespace_ = text;
+        return US_OK;
+    }
+    if (strcmp(key, "at") == 0) return read_add_value(&c->object, 0, KEY_AT, text, err);
+    if (strcmp(key, "rpy") == 0) return read_add_value(&c->object, 0, KEY_RPY, text, err);
+    if (strcmp(key, "tags") == 0) return read_add_value(&c->object, 0, KEY_TAGS, text, err);
+    if (strcmp(key, "fixed") == 0) {
+        c->spawn.has_base = true;
+        return read_add_value(&c->object, 0, KEY_FIXED, text, err);
+    }
+    return usi_fail_unknown("key of add robot", key, keys, sizeof keys / sizeof keys[0], err);
+}
+
+static us_status read_add_robot(usi_command *c, const words *w, us_error *err) {
+    const char *const usage = "write add robot NAME file=PATH at=X,Y,Z rpy=R,P,Y, for example add robot k10b "
+                              "file=default.xml#k10 at=3,0,0.2";
+    us_status status = check_new_name(w->word[2], err);
+    c->name = w->word[2];
+    c->is_robot = true;
+    for (int32_t i = 3; i < w->n && !status; i++) {
+        const char *key = "", *value = "";
+        status = cut_key(w->word[i], usage, &key, &value, err);
+        for (int32_t k = 3; k < i && !status; k++) {
+            // Those before are cut at their sign.
+            if (strcmp(w->word[k], key) == 0)
+                return us_error_set(err, US_ERR_NAME, NULL, "say it once", "%s is said twice", key);
+        }
+        if (!status) status = read_spawn_value(c, key, value, err);
+    }
+    if (status) return status;
+    if (!c->spawn.file == !c->spawn.xml)
+        return us_error_set(err, US_ERR_SYNTAX, NULL, usage,
+                            "add robot: exactly one of file= and xml= says what it is");
+    return US_OK;
+}
+
 static us_status read_add(usi_command *c, const words *w, us_error *err) {
     const char *const usage =
         "write add KIND NAME KEY=VALUE ..., for example add box crate size=0.5,0.5,0.5 at=1,0,2 density=300";
@@ -327,11 +385,7 @@ static us_status read_add(usi_command *c, const words *w, us_error *err) {
     int32_t kind = 0;
     while (kind < N_KIND && strcmp(names[kind], w->word[1]) != 0)
         kind++;
-    if (strcmp(w->word[1], "robot") == 0)
-        return us_error_set(err, US_ERR_ARG, NULL,
-                            "write it into the scene file and start again; objects can be added at any time: "
-                            "box, sphere, ...",
-                            "robots are not added while the world runs");
+    if (strcmp(w->word[1], "robot") == 0) return read_add_robot(c, w, err);
     if (kind == N_KIND) return usi_fail_unknown("kind of object", w->word[1], names, N_KIND, err);
     c->name = w->word[2];
     us_status status = check_new_name(c->name, err);
@@ -599,9 +653,16 @@ static us_status read_authority(usi_command *c, const words *w, us_error *err) {
 
 static us_status read_rest(usi_command *c, const words *w, us_error *err) {
     switch (c->verb) {
+    case USI_VERB_RESET:
+        if (w->n == 2 && strcmp(w->word[1], "keep") == 0) {
+            c->other = w->word[1];
+            return US_OK;
+        }
+    // fall through
     case USI_VERB_PAUSE:
     case USI_VERB_RESUME:
-    case USI_VERB_RESET:
+    case USI_VERB_CLEAR:
+    case USI_VERB_HOME:
         return w->n == 1 ? US_OK : fail_usage(c->verb, err);
     case USI_VERB_STEP:
         return read_step(c, w, err);
@@ -648,7 +709,10 @@ us_status usi_command_parse(const char *text, usi_command *out, us_error *err) {
     us_status status = check_text(text, err);
     if (status) return status;
     memset(out, 0, sizeof *out);
-    snprintf(out->text, sizeof out->text, "%s", text);
+    const char *resource = usi_command_find_resource(text);
+    const size_t length = resource ? (size_t)(resource - text) - strlen(" xml=") : strlen(text);
+    snprintf(out->text, sizeof out->text, "%.*s", (int)length, text);
+    if (resource) out->spawn.xml = resource;
     words w;
     status = cut(out->text, &w, err);
     if (status) return status;

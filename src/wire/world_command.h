@@ -5,7 +5,8 @@
 
 #include "base/fault_syntax.h"
 
-enum { USI_COMMAND_MAX = 4096, USI_NAME_MAX = 64 };
+// USI_RESOURCE_MAX: of the robot that a command brings along as a text.
+enum { USI_COMMAND_MAX = 4096, USI_NAME_MAX = 64, USI_RESOURCE_MAX = 128 * 1024 };
 
 // X(code, name, usage)
 #define USI_VERB_LIST(X)                                                                           \
@@ -13,7 +14,7 @@ enum { USI_COMMAND_MAX = 4096, USI_NAME_MAX = 64 };
     X(USI_VERB_RESUME, "resume", "resume")                                                         \
     X(USI_VERB_STEP, "step", "step [N]")                                                           \
     X(USI_VERB_RATE, "rate", "rate real, rate max, or rate X")                                     \
-    X(USI_VERB_RESET, "reset", "reset")                                                            \
+    X(USI_VERB_RESET, "reset", "reset, or reset keep")                                             \
     X(USI_VERB_SNAPSHOT, "snapshot", "snapshot NAME")                                              \
     X(USI_VERB_RESTORE, "restore", "restore NAME")                                                 \
     X(USI_VERB_FORGET, "forget", "forget NAME")                                                    \
@@ -29,6 +30,8 @@ enum { USI_COMMAND_MAX = 4096, USI_NAME_MAX = 64 };
     X(USI_VERB_LOWER, "lower", "lower NAME H")                                                     \
     X(USI_VERB_VELOCITY, "velocity", "velocity NAME VX VY VZ [WX WY WZ]")                          \
     X(USI_VERB_REMOVE, "remove", "remove NAME")                                                    \
+    X(USI_VERB_CLEAR, "clear", "clear")                                                            \
+    X(USI_VERB_HOME, "home", "home")                                                               \
     X(USI_VERB_JOINT, "joint", "joint NAME Q [V]")                                                 \
     X(USI_VERB_DRIVE, "drive", "drive NAME POSITION [VELOCITY]")                                   \
     X(USI_VERB_SENSOR, "sensor", "sensor ROBOT/NAME PARAMETER=VALUE ...")                          \
@@ -64,9 +67,18 @@ typedef struct usi_object_def {
     double density;              // kg/m^3
     double velocity[3];          // m/s
     const char *surface;         // NULL: not given
+    const char *tags;            // words with blanks between them; NULL: not given
     float rgba[4];
     bool is_fixed;
 } usi_object_def;
+
+// Of `add robot NAME`: exactly one of file and xml. Its place is that of the object.
+typedef struct usi_spawn_def {
+    const char *file;        // "PATH" or "PATH#ROBOT"
+    const char *xml;         // to the end of the line; points into the text that was parsed
+    const char *namespace_;  // NULL: not given
+    bool has_base;           // fixed=true or fixed=false was said: is_fixed of the object
+} usi_spawn_def;
 
 // ---------------------------------------------------------------- adopt
 
@@ -166,7 +178,8 @@ typedef struct usi_command {
     // What is to act between the materials of `pair`; NULL: what acts already.
     const char *model;
     // NAME; of `pair` A and B; of `region` its name and a material; of `fault` ROBOT and JOINT ("": none); of
-    // `adopt` ROBOT; of `authority` ROBOT and MODE; of `record` the file, NULL for off
+    // `adopt` ROBOT; of `reset` "keep" or NULL; of `authority` ROBOT and MODE; of `record` the file, NULL for
+    // off
     const char *name, *other;
     int32_t n_number;
     double number[6];  // in the order of the command; of `rate`: real is 1, max is 0; of `fault`: those of
@@ -177,15 +190,19 @@ typedef struct usi_command {
     int32_t n_setting;    // of `sensor`, whose NAME is ROBOT/NAME
     usi_word_pair setting[USI_SENSOR_SETTINGS];
     usi_object_def object;
+    bool is_robot;  // of `add`
+    usi_spawn_def spawn;
     usi_adopt adopt;  // its names point into `text`
     int32_t n_value;
     usi_key_value value[2 * USI_PAIR_KEYS];
     char text[USI_COMMAND_MAX + 1];  // cut into words; names point here
 } usi_command;
 
+// Where the text of a robot begins in `add robot NAME ... xml=...`; NULL: the line has none.
+const char *usi_command_find_resource(const char *text);
 // Errors name what is wrong and what to write instead: US_ERR_LIMIT for a line that is too long,
 // US_ERR_SYNTAX for one that cannot be read, US_ERR_NAME for an unknown command, kind or key, US_ERR_VALUE
-// for numbers that are none or out of range.
+// for numbers that are none or out of range. A text `xml=` of `add robot` is not copied.
 us_status usi_command_parse(const char *text, usi_command *out, us_error *err);
 
 #endif

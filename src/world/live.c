@@ -10,6 +10,8 @@
 #include "base/text_value.h"
 #include "proxy/adopt.h"
 #include "proxy/fault.h"
+#include "proxy/tap.h"
+#include "sim/sim.h"
 #include "spec/scene.h"
 #include "spec/sensor_kind.h"
 #include "spec/spec.h"
@@ -21,57 +23,6 @@
 
 // Lines of edits: what a recording carries along. A world that was edited more often begins anew by `reset`.
 enum { MAX_EDITS = 1 << 20 };
-
-us_status usi_live_init(usi_live *live, const us_allocator *allocator, usi_revision *revision,
-                        const us_proxy_def *proxy, int32_t n_thread, us_error *err) {
-    *live = (usi_live){.allocator = *allocator,
-                       .revision = revision,
-                       .last_revision = revision->number,
-                       .max_group = INT32_MAX};
-    if (pthread_mutex_init(&live->lock, NULL) != 0) {
-        usi_revision_unref(revision);
-        live->revision = NULL;
-        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory, or end other programs",
-                            "a lock cannot be made");
-    }
-    us_status status = us_proxy_create(revision->model, proxy, &live->proxy, err);
-    if (!status) {
-        us_plugin part = us_proxy_get_plugin(live->proxy);
-        us_sim_def def = us_sim_def_default();
-        def.allocator = *allocator;
-        def.n_thread = n_thread;
-        def.n_plugin = 1;
-        def.plugins = &part;
-        status = us_sim_create(revision->model, &def, &live->sim, err);
-    }
-    if (status) usi_live_fini(live);
-    return status;
-}
-
-void usi_live_limit(usi_live *live, int32_t max_object) {
-    live->max_group = live->revision->spec->n_group + max_object;
-}
-
-void usi_live_fini(usi_live *live) {
-    if (!live->revision) return;
-    us_proxy_destroy(live->proxy);
-    us_sim_destroy(live->sim);
-    usi_revision_unref(live->revision);
-    pthread_mutex_destroy(&live->lock);
-    *live = (usi_live){0};
-}
-
-us_status usi_live_set_revision(usi_live *live, usi_revision *revision, us_error *err) {
-    if (revision == live->revision) return US_OK;
-    us_status status = us_proxy_replace(live->proxy, live->sim, revision->model, err);
-    if (status) return status;
-    usi_revision *old = live->revision;
-    pthread_mutex_lock(&live->lock);
-    live->revision = usi_revision_ref(revision);
-    pthread_mutex_unlock(&live->lock);
-    usi_revision_unref(old);
-    return US_OK;
-}
 
 // ---------------------------------------------------------------- edits
 
@@ -93,6 +44,9 @@ static us_status edit(usi_live *live, const usi_command *c, const char *text, us
         return us_error_set(err, US_ERR_LIMIT, NULL,
                             "remove some, or start the world with more (run --max-objects)",
                             "there are as many objects as may be added");
+    if (c->verb == USI_VERB_ADD && c->is_robot && live->n_added >= USI_LIVE_ADDED)
+        return us_error_set(err, US_ERR_LIMIT, NULL, "remove one, or write them into the scene",
+                            "%d robots were added already", USI_LIVE_ADDED);
     us_spec *spec = NULL;
     us_status status = us_spec_copy(old->spec, &spec);
     if (status)
@@ -281,8 +235,8 @@ static const us_drive_def *find_drive(const us_spec *spec, int32_t joint) {
 
 // A robot's firmware commands its drives at every tick: the target goes to it as a command of its own, which
 // the recording has too. In a replay it comes from there.
-static us_status post_to_robot(const usi_live *live, int32_t robot, const char *joint, bool is_position,
-                               double target, us_error *err) {
+static us_status post_to_robot(const usi_live *live, us_proxy *proxy, int32_t robot, const char *joint,
+                               bool is_position, double target, us_error *err) {
     if (live->is_replay) return US_OK;
     us_msg_motor_profile motor = {.name = usi_text(joint), .mode = is_position ? 2 : 1, .value = target};
     us_msg_motor_group_command m = {.header.frame_id = usi_text("")};
@@ -293,11 +247,10 @@ static us_status post_to_robot(const usi_live *live, int32_t robot, const char *
     const us_message_type *type = NULL;
     const char *topic = NULL;
     us_status status = us_message_encode(usi_type_motor_group_command, &m, bytes, sizeof bytes, &length);
-    for (int32_t i = 0; (topic = us_proxy_command_topic(live->proxy, robot, i, &type)); i++) {
+    for (int32_t i = 0; (topic = us_proxy_command_topic(proxy, robot, i, &type)); i++) {
         if (type == usi_type_motor_group_command) break;
     }
-    if (!status)
-        status = topic ? us_proxy_post(live->proxy, topic, type, "world", bytes, length) : US_ERR_NAME;
+    if (!status) status = topic ? us_proxy_post(proxy, topic, type, "world", bytes, length) : US_ERR_NAME;
     return status ? us_error_set(err, status, NULL, "try again", "\"%.100s\" cannot be driven now: %s", joint,
                                  us_status_text(status))
                   : US_OK;
@@ -320,13 +273,14 @@ static us_status set_drive(usi_live *live, const usi_command *c, us_error *err) 
     if (is_position) status = check_limits(j, target, err);
     if (status) return status;
     const char *group = j->group >= 0 ? spec->group[j->group].name : "";
-    int32_t robot = us_proxy_find_robot(live->proxy, group);
+    us_proxy *proxy = usi_live_find_proxy(live, group);
+    int32_t robot = us_proxy_find_robot(proxy, group);
     if (robot >= 0) {
         if (is_position && c->n_number > 1)
             return us_error_set(err, US_ERR_ARG, NULL, "leave out the velocity",
                                 "\"%.100s\" belongs to a robot, which takes a position alone", c->name);
-        return post_to_robot(live, robot, j->name + (group[0] ? strlen(group) + 1 : 0), is_position, target,
-                             err);
+        return post_to_robot(live, proxy, robot, j->name + (group[0] ? strlen(group) + 1 : 0), is_position,
+                             target, err);
     }
     double velocity = is_position ? (c->n_number > 1 ? c->number[1] : 0) : target;
     status = us_sim_set_drive(live->sim, (us_drive){(int32_t)(drive - spec->drive)}, is_position ? target : 0,
@@ -341,7 +295,8 @@ static us_status set_motor(usi_live *live, const usi_command *c, int32_t joint, 
                            size_t cap, us_error *err) {
     double share = c->fault == USI_FAULT_DEAD ? 0 : c->fault == USI_FAULT_WEAK ? c->number[0] : 1;
     double blockage = usi_fault_blockage(live->revision->spec, c, drive);
-    us_status status = usi_proxy_set_strength(live->proxy, live->sim, c->name, c->other, share, NULL, err);
+    us_status status = usi_proxy_set_strength(usi_live_find_proxy(live, c->name), live->sim, c->name,
+                                              c->other, share, NULL, err);
     // What is broken has no friction.
     if (!status && !live->revision->spec->joint[joint].is_broken)
         status = us_sim_set_blockage(live->sim, (us_joint){joint}, blockage);
@@ -375,7 +330,8 @@ static us_status set_fault(usi_live *live, const usi_command *c, char *reply, si
                              .reading = c->reading ? c->reading : "",
                              .n_number = c->n_number};
     memcpy(words.number, c->number, sizeof words.number);
-    return usi_proxy_set_fault(live->proxy, live->sim, c->name, &words, reply, cap, err);
+    return usi_proxy_set_fault(usi_live_find_proxy(live, c->name), live->sim, c->name, &words, reply, cap,
+                               err);
 }
 
 // What is broken stays so: the parts lie somewhere, and nobody puts them together.
@@ -396,11 +352,18 @@ static us_status break_joint(usi_live *live, const usi_command *c, const char *t
     return status;
 }
 
+static bool next_script(const usi_live *live, char *out, size_t cap) {
+    bool has = usi_proxy_next_script(live->proxy, live->sim, out, cap);
+    for (int32_t i = 0; i < live->n_added && !has; i++)
+        has = usi_proxy_next_script(live->added[i], live->sim, out, cap);
+    return has;
+}
+
 us_status usi_live_run_scripts(usi_live *live, usi_command *command, usi_script_notify *notify, void *context,
                                us_error *err) {
     char text[USI_SCRIPT_TEXT], reply[USI_WORLD_REPLY];
     us_status status = US_OK;
-    while (!status && usi_proxy_next_script(live->proxy, live->sim, text, sizeof text)) {
+    while (!status && next_script(live, text, sizeof text)) {
         status = usi_command_parse(text, command, err);
         if (!status) status = usi_live_apply(live, command, text, reply, sizeof reply, err);
         if (!status && notify) notify(context, text, reply);
@@ -523,6 +486,18 @@ static us_status set_sensor(usi_live *live, const usi_command *c, char *reply, s
     return status;
 }
 
+// Everything is where it starts, and robots' computers start there anew. Time goes on.
+static us_status go_home(usi_live *live, us_error *err) {
+    us_status status = usi_sim_go_home(live->sim);
+    if (status)
+        return us_error_set(err, status, NULL, "reset the world: reset",
+                            "the start state cannot be set again: %s", us_status_text(status));
+    usi_proxy_forget(live->proxy, live->sim);
+    for (int32_t i = 0; i < live->n_added; i++)
+        usi_proxy_forget(live->added[i], live->sim);
+    return US_OK;
+}
+
 us_status usi_live_apply(usi_live *live, const usi_command *c, const char *text, char *reply, size_t cap,
                          us_error *err) {
     if (cap > 0) reply[0] = 0;
@@ -537,14 +512,18 @@ us_status usi_live_apply(usi_live *live, const usi_command *c, const char *text,
         return break_joint(live, c, text, reply, cap, err);
     if (c->verb == USI_VERB_FAULT) return set_fault(live, c, reply, cap, err);
     if (c->verb == USI_VERB_ADOPT)
-        return usi_proxy_adopt(live->proxy, live->sim, c->name, &c->adopt, reply, cap, err);
+        return usi_proxy_adopt(usi_live_find_proxy(live, c->name), live->sim, c->name, &c->adopt, reply, cap,
+                               err);
+    if (c->verb == USI_VERB_HOME) return go_home(live, err);
     usi_target target = {-1, -1, -1, false};
-    us_status status =
-        c->verb == USI_VERB_ADD ? US_OK : usi_target_find(live->revision->spec, c->name, &target, err);
+    us_status status = c->verb == USI_VERB_ADD || c->verb == USI_VERB_CLEAR
+                           ? US_OK
+                           : usi_target_find(live->revision->spec, c->name, &target, err);
     if (status) return status;
     if (!usi_is_edit(c, &target)) return move_floating(live, c, &target, err);
     status = edit(live, c, text, err);
-    if (!status && c->verb == USI_VERB_ADD) {
+    if (!status && c->verb == USI_VERB_ADD && c->is_robot) snprintf(reply, cap, "%s: a robot", c->name);
+    if (!status && c->verb == USI_VERB_ADD && !c->is_robot) {
         char name[USI_NAME_MAX + 16];
         snprintf(name, sizeof name, "%s/body", c->name);
         us_inertia inertia =

@@ -8,6 +8,7 @@
 
 #include "spec/fault_target.h"
 #include "spec/geometry.h"
+#include "spec/spawn.h"
 #include "spec/spec.h"
 #include "spec/xml.h"
 #include "world/world__inner.h"
@@ -102,6 +103,7 @@ bool usi_is_edit(const usi_command *c, const usi_target *target) {
     switch (c->verb) {
     case USI_VERB_ADD:
     case USI_VERB_REMOVE:
+    case USI_VERB_CLEAR:
         return true;
     case USI_VERB_MOVE:
     case USI_VERB_RAISE:
@@ -209,7 +211,7 @@ static us_status add_object(us_spec *spec, const usi_command *c, us_error *err) 
     us_shape_def shape = object_shape(o);
     us_link_def link = us_link_def_default();
     us_joint_def joint = object_joint(o);
-    us_group_def group = {.name = c->name, .is_floating = !o->is_fixed};
+    us_group_def group = {.name = c->name, .is_floating = !o->is_fixed, .is_added = true, .tags = o->tags};
     status = object_inertia(spec, o, &shape, &link.inertia, err);
     if (status) return status;
     status = us_spec_add_group(spec, &group, &link.group);
@@ -221,6 +223,22 @@ static us_status add_object(us_spec *spec, const usi_command *c, us_error *err) 
     if (!status) status = us_spec_add_shape(spec, &shape, NULL);
     if (!status) status = us_spec_add_joint(spec, &joint, NULL);
     return notify(status, c->name, err);
+}
+
+static us_status add_robot(us_spec *spec, const usi_command *c, us_error *err) {
+    us_status status = check_add(spec, c, err);
+    if (status) return status;
+    const usi_object_def *o = &c->object;
+    usi_robot_source source = {.name = c->name,
+                               .file = c->spawn.file,
+                               .xml = c->spawn.xml,
+                               .namespace_ = c->spawn.namespace_,
+                               .tags = o->tags,
+                               .has_base = c->spawn.has_base,
+                               .is_fixed = o->is_fixed};
+    memcpy(source.position, o->position, sizeof source.position);
+    memcpy(source.rpy, o->rpy, sizeof source.rpy);
+    return usi_spec_add_robot(spec, &source, err);
 }
 
 // ---------------------------------------------------------------- remove
@@ -240,14 +258,29 @@ static us_status remove_object(us_spec *spec, const usi_command *c, us_error *er
     if (status) return status;
     if (target.shape >= 0) return notify(us_spec_remove_shape(spec, target.shape), c->name, err);
     int32_t group = target.group >= 0 ? target.group : spec->link[target.link].group;
-    if (group >= 0 && us_spec_view_network(spec, group))
-        return us_error_set(
-            err, US_ERR_ARG, NULL,
-            "take it out of the scene file and start again; objects can be removed at any time",
-            "\"%.100s\" belongs to a robot, and robots stay while the world runs", c->name);
+    if (group >= 0 && us_spec_view_network(spec, group)) {
+        if (!spec->group[group].is_added)
+            return us_error_set(
+                err, US_ERR_ARG, NULL,
+                "take it out of the scene file and start again; objects, and robots that were "
+                "added, can be removed at any time",
+                "\"%.100s\" belongs to a robot of the scene, and its robots stay while the world runs",
+                c->name);
+        if (target.group < 0)
+            return us_error_set(err, US_ERR_ARG, NULL, "remove the robot, by its own name",
+                                "\"%.100s\" is a part of a robot", c->name);
+    }
     return notify(target.group >= 0 ? us_spec_remove_group(spec, target.group)
                                     : remove_link(spec, target.link),
                   c->name, err);
+}
+
+static us_status remove_added(us_spec *spec, us_error *err) {
+    us_status status = US_OK;
+    for (int32_t i = spec->n_group - 1; i >= 0 && !status; i--) {
+        if (spec->group[i].is_added) status = us_spec_remove_group(spec, i);
+    }
+    return status ? fail_memory(err) : US_OK;
 }
 
 // ---------------------------------------------------------------- move
@@ -379,9 +412,11 @@ static us_status break_joint(us_spec *spec, const usi_command *c, us_error *err)
 us_status usi_spec_edit(us_spec *spec, const usi_command *c, us_error *err) {
     switch (c->verb) {
     case USI_VERB_ADD:
-        return add_object(spec, c, err);
+        return c->is_robot ? add_robot(spec, c, err) : add_object(spec, c, err);
     case USI_VERB_REMOVE:
         return remove_object(spec, c, err);
+    case USI_VERB_CLEAR:
+        return remove_added(spec, err);
     case USI_VERB_MOVE:
     case USI_VERB_RAISE:
     case USI_VERB_LOWER:
@@ -390,7 +425,7 @@ us_status usi_spec_edit(us_spec *spec, const usi_command *c, us_error *err) {
         if (c->part == USI_COMPONENT_JOINT) return break_joint(spec, c, err);
     // fall through
     default:
-        return us_error_set(err, US_ERR_ARG, NULL, "write add, remove, move, raise, lower or fault",
+        return us_error_set(err, US_ERR_ARG, NULL, "write add, remove, clear, move, raise, lower or fault",
                             "the command does not change what the world is made of");
     }
 }
@@ -398,7 +433,8 @@ us_status usi_spec_edit(us_spec *spec, const usi_command *c, us_error *err) {
 us_status usi_spec_edit_all(us_spec *spec, const char *edits, us_error *err) {
     const us_allocator a = spec->texts.allocator;
     usi_command *c = usi_alloc(&a, sizeof *c, _Alignof(usi_command));
-    char *line = usi_alloc(&a, USI_COMMAND_MAX + 1, 1);
+    const size_t max = USI_COMMAND_MAX + USI_RESOURCE_MAX;
+    char *line = usi_alloc(&a, max + 1, 1);
     us_status status = US_OK;
     for (const char *s = edits; *s && !status;) {
         if (!c || !line) {
@@ -406,7 +442,7 @@ us_status usi_spec_edit_all(us_spec *spec, const char *edits, us_error *err) {
             break;
         }
         size_t n = strcspn(s, "\n");
-        if (n > USI_COMMAND_MAX) {
+        if (n > max) {
             status = us_error_set(err, US_ERR_LIMIT, NULL, "use a recording that is not damaged",
                                   "a line of the edits is too long");
         } else if (n > 0) {
@@ -417,7 +453,7 @@ us_status usi_spec_edit_all(us_spec *spec, const char *edits, us_error *err) {
         }
         s += n + (s[n] == '\n');
     }
-    usi_release(&a, line, USI_COMMAND_MAX + 1, 1);
+    usi_release(&a, line, max + 1, 1);
     usi_release(&a, c, sizeof *c, _Alignof(usi_command));
     return status;
 }

@@ -104,8 +104,8 @@ us_status usi_world_restore(us_world *w, const char *name, us_error *err) {
     return status;
 }
 
-us_status usi_world_reset(us_world *w, us_error *err) {
-    us_status status = usi_live_set_revision(&w->live, w->first, err);
+us_status usi_world_reset(us_world *w, bool keeps_edits, us_error *err) {
+    us_status status = keeps_edits ? US_OK : usi_live_set_revision(&w->live, w->first, err);
     if (status) return status;
     status = us_sim_reset(w->live.sim);
     if (status)

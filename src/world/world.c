@@ -86,6 +86,16 @@ static us_status make_world(us_world *w, us_spec *spec, us_error *err) {
     return usi_revision_wrap(copy, model, &w->allocator, 1, "", w->def.scene, &w->first, err);
 }
 
+static void on_robot(void *context, us_proxy *proxy, bool is_new) {
+    us_world *w = context;
+    int32_t wanted = 0, port = us_proxy_motor_port(proxy, 0, &wanted);
+    char text[USI_WORLD_REPLY];
+    usi_world_record_robot(w, proxy, is_new);
+    if (!is_new || port == 0) return;
+    snprintf(text, sizeof text, "motors of %.60s: port %d", us_proxy_robot_name(proxy, 0), (int)port);
+    us_world_log(w, 0, text);
+}
+
 us_status us_world_create(us_spec *spec, const us_world_def *def, us_world **out_world, us_error *err) {
     if (!spec || !out_world)
         return us_error_set(err, US_ERR_ARG, NULL, "pass a spec and a place for the world",
@@ -114,6 +124,8 @@ us_status us_world_create(us_spec *spec, const us_world_def *def, us_world **out
         status = usi_live_init(&w->live, &w->allocator, usi_revision_ref(w->first), &w->def.proxy, d.n_thread,
                                err);
     if (!status) usi_live_limit(&w->live, d.max_object);
+    w->live.on_robot = on_robot;
+    w->live.robot_context = w;
     if (!status) usi_holds_listen(w);
     if (status) {
         us_world_destroy(w);
@@ -123,12 +135,33 @@ us_status us_world_create(us_spec *spec, const us_world_def *def, us_world **out
     return US_OK;
 }
 
+static const char *text_of(const usi_queued_command *m) { return m->long_text ? m->long_text : m->text; }
+
+static void release_text(us_world *w, usi_queued_command *m) {
+    if (m->long_text) usi_release(&w->allocator, m->long_text, strlen(m->long_text) + 1, 1);
+    m->long_text = NULL;
+}
+
+static bool take_queued(us_world *w) {
+    pthread_mutex_lock(&w->queue_lock);
+    bool has_one = w->n_queued > 0;
+    if (has_one) {
+        *w->now = w->queue[w->first_queued];
+        w->first_queued = (w->first_queued + 1) % USI_WORLD_QUEUE;
+        w->n_queued--;
+    }
+    pthread_mutex_unlock(&w->queue_lock);
+    return has_one;
+}
+
 void us_world_destroy(us_world *w) {
     if (!w) return;
     // First nothing comes in any more, then all that waits goes out.
     usi_topics_destroy(w);
     usi_world_record_end(w, NULL);
     usi_world_drop_snapshots(w);
+    while (w->queue && w->now && take_queued(w))
+        release_text(w, w->now);
     usi_live_fini(&w->live);
     usi_revision_unref(w->first);
     usi_arena_fini(&w->texts);
@@ -165,7 +198,7 @@ us_status us_world_connect(us_world *w, us_bus *bus, us_error *err) {
     if (!w || !bus || w->topics)
         return us_error_set(err, US_ERR_ARG, NULL, "connect a world once, to a bus that is open",
                             "us_world_connect: wrong argument, or connected already");
-    us_status status = us_proxy_connect(w->live.proxy, bus, err);
+    us_status status = usi_live_connect(&w->live, bus, err);
     if (!status) status = usi_topics_create(w, bus, err);
     char text[USI_WORLD_REPLY];
     for (int32_t i = 0; i < us_proxy_n_robot(w->live.proxy) && !status; i++) {
@@ -179,8 +212,12 @@ us_status us_world_connect(us_world *w, us_bus *bus, us_error *err) {
 us_status us_world_post(us_world *w, const char *source, const char *text, us_world_reply *reply,
                         void *context, int64_t id) {
     if (!w || !text) return US_ERR_ARG;
-    size_t length = strnlen(text, USI_COMMAND_MAX + 1);
-    if (length > USI_COMMAND_MAX) return US_ERR_LIMIT;
+    const bool has_resource = usi_command_find_resource(text) != NULL;
+    const size_t max = USI_COMMAND_MAX + (has_resource ? USI_RESOURCE_MAX : 0),
+                 length = strnlen(text, max + 1);
+    if (length > max) return US_ERR_LIMIT;
+    char *long_text = length > USI_COMMAND_MAX ? usi_alloc(&w->allocator, length + 1, 1) : NULL;
+    if (length > USI_COMMAND_MAX && !long_text) return US_ERR_MEMORY;
     pthread_mutex_lock(&w->queue_lock);
     bool has_room = w->n_queued < USI_WORLD_QUEUE;
     if (has_room) {
@@ -188,10 +225,12 @@ us_status us_world_post(us_world *w, const char *source, const char *text, us_wo
         m->reply = reply;
         m->context = context;
         m->id = id;
-        memcpy(m->text, text, length + 1);
+        m->long_text = long_text;
+        memcpy(long_text ? long_text : m->text, text, length + 1);
         usi_text_clean(source ? source : "", m->source, sizeof m->source);
     }
     pthread_mutex_unlock(&w->queue_lock);
+    if (!has_room) usi_release(&w->allocator, long_text, length + 1, 1);
     return has_room ? US_OK : US_ERR_LIMIT;
 }
 
@@ -206,18 +245,6 @@ void us_world_forget(us_world *w, const void *context) {
     if (w->now->context == context) w->now->reply = NULL;
     pthread_mutex_unlock(&w->queue_lock);
     pthread_mutex_unlock(&w->reply_lock);
-}
-
-static bool take_queued(us_world *w) {
-    pthread_mutex_lock(&w->queue_lock);
-    bool has_one = w->n_queued > 0;
-    if (has_one) {
-        *w->now = w->queue[w->first_queued];
-        w->first_queued = (w->first_queued + 1) % USI_WORLD_QUEUE;
-        w->n_queued--;
-    }
-    pthread_mutex_unlock(&w->queue_lock);
-    return has_one;
 }
 
 // ---------------------------------------------------------------- commands
@@ -256,7 +283,7 @@ static us_status apply_own(us_world *w, const usi_command *c, char *reply, us_er
         w->request.rate = c->number[0];
         return US_OK;
     case USI_VERB_RESET:
-        return usi_world_reset(w, err);
+        return usi_world_reset(w, c->other != NULL, err);
     case USI_VERB_SNAPSHOT:
         return usi_world_snapshot(w, c->name, reply, USI_WORLD_REPLY, err);
     case USI_VERB_RESTORE:
@@ -300,11 +327,23 @@ static bool is_about_time(usi_verb verb) {
            verb == USI_VERB_RATE || verb == USI_VERB_RESET || verb == USI_VERB_RESTORE;
 }
 
+// Which robots a shared world has is said before it begins: each process has its own of them.
+static us_status check_alone(us_world *w, const usi_command *c, us_error *err) {
+    if (!usi_hooks_are_partial(w)) return US_OK;
+    if (c->verb == USI_VERB_HOME)
+        return us_error_set(err, US_ERR_ARG, NULL, "write reset",
+                            "a world that runs in several processes goes home all at once or not at all");
+    if (c->verb != USI_VERB_ADD || !c->is_robot) return US_OK;
+    return us_error_set(err, US_ERR_ARG, NULL, "write the robot into the scene of all processes",
+                        "robots are not added to a world that runs in several processes");
+}
+
 static us_status run_command(us_world *w, const char *source, const char *text, char *reply, us_error *err) {
     usi_command *c = w->command;
     us_status status = usi_command_parse(text, c, err);
     w->is_elsewhere = !status && usi_hooks_are_elsewhere(w, c);
     if (!status) status = usi_hooks_check(w, c, err);
+    if (!status) status = check_alone(w, c, err);
     if (status) return status;
     // What ends a recording stands in it as its last word.
     bool is_last = c->verb == USI_VERB_RESET || c->verb == USI_VERB_RESTORE || c->verb == USI_VERB_RECORD;
@@ -328,7 +367,7 @@ static void keep_answer(us_world *w, const usi_queued_command *m, us_status stat
     usi_answer *a = &w->answer[w->n_answer++ % USI_WORLD_ANSWERS];
     *a = (usi_answer){.is_ok = status == US_OK};
     usi_text_clean(m->source, a->source, sizeof a->source);
-    usi_text_clean(m->text, a->text, sizeof a->text);
+    usi_text_clean(text_of(m), a->text, sizeof a->text);
     usi_text_clean(reply, a->message, sizeof a->message);
 }
 
@@ -336,7 +375,7 @@ static void keep_answer(us_world *w, const usi_queued_command *m, us_status stat
 // changed the world for all.
 static void log_answer(us_world *w, const usi_queued_command *m, us_status status, const char *reply) {
     char text[256], who[USI_WORLD_SOURCE], line[USI_WORLD_REPLY + 512];
-    usi_text_clean(m->text, text, sizeof text);
+    usi_text_clean(text_of(m), text, sizeof text);
     // A writer on the network is known by 32 digits, of which people need a few.
     snprintf(who, sizeof who, strlen(m->source) == 32 ? "network:%.8s" : "%s",
              strlen(m->source) == 32 ? m->source + 4 : m->source);
@@ -355,7 +394,7 @@ static void answer(us_world *w) {
     us_error err = {0};
     char reply[USI_WORLD_REPLY] = "";
     w->is_acting = true;
-    us_status status = run_command(w, m->source, m->text, reply, &err);
+    us_status status = run_command(w, m->source, text_of(m), reply, &err);
     w->is_acting = false;
     if (status) refusal(&err, reply, sizeof reply);
     if (!w->is_elsewhere) {
@@ -366,6 +405,7 @@ static void answer(us_world *w) {
     if (m->reply) m->reply(m->context, m->id, status, reply);
     m->reply = NULL;
     m->context = NULL;
+    release_text(w, m);
     pthread_mutex_unlock(&w->reply_lock);
     usi_topics_publish(w);
 }
@@ -374,6 +414,8 @@ static void answer(us_world *w) {
 
 static void publish(us_world *w) {
     us_proxy_publish(w->live.proxy, w->live.sim);
+    for (int32_t i = 0; i < w->live.n_added; i++)
+        us_proxy_publish(w->live.added[i], w->live.sim);
     usi_world_recording_tick(&w->recording, w->live.sim);
 }
 

@@ -18,6 +18,7 @@ enum { USI_WORLD_QUEUE = 64, USI_WORLD_SOURCE = 64, USI_WORLD_ANSWERS = 8 };
 typedef struct usi_queued_command {
     char source[USI_WORLD_SOURCE];
     char text[USI_COMMAND_MAX + 1];
+    char *long_text;  // instead of it, with a robot's text; the world's memory; NULL: none
     us_world_reply *reply;
     void *context;
     int64_t id;
@@ -66,9 +67,10 @@ struct us_world {
     usi_snapshot snapshot[USI_WORLD_SNAPSHOTS];
 
     usi_world_recording recording;
-    us_recorder *recorder;  // NULL: nothing is recorded
-    char *record_path;      // of the file being written
-    char *record_base;      // as it was asked for, and which of its intervals of time this is
+    usi_world_recording added[USI_LIVE_ADDED];  // of robots that were added: .proxy NULL is free
+    us_recorder *recorder;                      // NULL: nothing is recorded
+    char *record_path;                          // of the file being written
+    char *record_base;  // as it was asked for, and which of its intervals of time this is
     int32_t record_segment;
     bool may_overwrite;
     bool is_record_failed;  // it was logged
@@ -92,7 +94,7 @@ struct us_world {
 us_status usi_world_snapshot(us_world *world, const char *name, char *reply, size_t cap, us_error *err);
 us_status usi_world_restore(us_world *world, const char *name, us_error *err);
 us_status usi_world_forget_snapshot(us_world *world, const char *name, us_error *err);
-us_status usi_world_reset(us_world *world, us_error *err);
+us_status usi_world_reset(us_world *world, bool keeps_edits, us_error *err);
 void usi_world_drop_snapshots(us_world *world);
 // Time has jumped: what is recorded begins anew, and the state is published before the next step.
 void usi_world_land(us_world *world);
@@ -127,6 +129,8 @@ us_status usi_world_record(us_world *world, const char *path, bool may_overwrite
 us_status usi_world_record_end(us_world *world, us_error *err);
 // Time has jumped: the interval that is recorded ends, and the next begins with the state of now.
 us_status usi_world_record_next(us_world *world, us_error *err);
+// A robot that was added comes or goes: its samples are recorded too. usi_live_robot.
+void usi_world_record_robot(void *world, us_proxy *proxy, bool is_new);
 void usi_world_record_check(us_world *world);  // logs once when the file can no longer be written
 
 // topics.c: /understudy/command and /understudy/status.

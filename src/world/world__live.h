@@ -11,10 +11,23 @@
 #include "wire/world_command.h"
 #include "world/revision.h"
 
+enum { USI_LIVE_ADDED = 32 };  // robots that were added and are still there
+
+// Robots that were added while the world runs come and go. A new one is on the network already; one that
+// goes is still there.
+typedef void usi_live_robot(void *context, us_proxy *proxy, bool is_new);
+
 typedef struct usi_live {
     us_allocator allocator;
     us_sim *sim;
-    us_proxy *proxy;
+    us_proxy *proxy;  // of the scene's own robots, the model's first n_own
+    int32_t n_own;
+    int32_t n_added;
+    us_proxy *added[USI_LIVE_ADDED];  // of each of the others, in the model's order
+    us_proxy_def proxy_def;
+    us_bus *bus;  // NULL: no network
+    usi_live_robot *on_robot;
+    void *robot_context;
     pthread_mutex_t lock;    // of the pointer `revision`
     usi_revision *revision;  // of now; one reference
     bool is_replay;          // robots get their own commands from a recording: none is posted
@@ -28,6 +41,13 @@ us_status usi_live_init(usi_live *live, const us_allocator *allocator, usi_revis
 // Commands may add so many objects to those of now; without it as many as they like.
 void usi_live_limit(usi_live *live, int32_t max_object);
 void usi_live_fini(usi_live *live);
+// Robots that are added from now on are on the network.
+us_status usi_live_connect(usi_live *live, us_bus *bus, us_error *err);
+// The proxy of a robot, by its name or namespace; of an unknown one that of the scene's.
+us_proxy *usi_live_find_proxy(const usi_live *live, const char *robot);
+// A command back to the robot that listens to its topic, as us_proxy_post.
+us_status usi_live_post(const usi_live *live, const char *topic, const us_message_type *type,
+                        const char *source, const void *bytes, size_t length);
 // Goes on with another revision: spec, model, robots and sim. On failure all is as before. It takes a
 // reference of its own.
 us_status usi_live_set_revision(usi_live *live, usi_revision *revision, us_error *err);

@@ -20,6 +20,9 @@ typedef struct usi_world_recording {
 // Adds the channels, and is the proxy's record tap from now on. The recorder is not closed.
 us_status usi_world_recording_begin(usi_world_recording *recording, const us_allocator *allocator,
                                     us_proxy *proxy, us_recorder *recorder, us_error *err);
+// The same for a robot of another proxy, into the channels of commands that the first has.
+us_status usi_world_recording_join(usi_world_recording *recording, const usi_world_recording *first,
+                                   us_proxy *proxy, us_error *err);
 void usi_world_recording_end(usi_world_recording *recording);
 // A command to the world itself that enters at the sim's tick. The others do nothing while nothing is
 // recorded.

@@ -96,9 +96,38 @@ static us_status open_file(us_world *w, const char *path, us_recorder **out, us_
     return status;
 }
 
+// The taps of all proxies. On failure there is none.
+static us_status begin_taps(us_world *w, us_recorder *recorder, us_error *err) {
+    us_status status = usi_world_recording_begin(&w->recording, &w->allocator, w->live.proxy, recorder, err);
+    for (int32_t i = 0; i < w->live.n_added && !status; i++)
+        status = usi_world_recording_join(&w->added[i], &w->recording, w->live.added[i], err);
+    return status;
+}
+
+static void end_taps(us_world *w) {
+    for (int32_t i = 0; i < USI_LIVE_ADDED; i++)
+        usi_world_recording_end(&w->added[i]);
+}
+
+void usi_world_record_robot(void *world, us_proxy *proxy, bool is_new) {
+    us_world *w = world;
+    us_error why = {0};
+    for (int32_t i = 0; i < USI_LIVE_ADDED && w->recorder; i++) {
+        usi_world_recording *r = &w->added[i];
+        if (r->proxy != (is_new ? NULL : proxy)) continue;
+        if (!is_new) {
+            usi_world_recording_end(r);
+        } else if (usi_world_recording_join(r, &w->recording, proxy, &why)) {
+            us_world_log(w, 2, why.message);
+        }
+        return;
+    }
+}
+
 us_status usi_world_record_end(us_world *w, us_error *err) {
     if (!w->recorder) return US_OK;
     us_recorder_info info = us_recorder_get_info(w->recorder);
+    end_taps(w);
     usi_world_recording_end(&w->recording);
     usi_calls_record(w, false);
     us_status status = us_recorder_close(w->recorder, err);
@@ -144,7 +173,7 @@ us_status usi_world_record(us_world *w, const char *path, bool may_overwrite, us
     w->record_base = base;
     w->record_segment = 1;
     w->may_overwrite = may_overwrite;
-    status = usi_world_recording_begin(&w->recording, &w->allocator, w->live.proxy, recorder, err);
+    status = begin_taps(w, recorder, err);
     usi_calls_record(w, !status);
     if (status) usi_world_record_end(w, NULL);
     return status;
@@ -184,7 +213,7 @@ us_status usi_world_record_next(us_world *w, us_error *err) {
     w->record_path = path;
     w->record_base = base;
     w->record_segment = segment;
-    status = usi_world_recording_begin(&w->recording, &w->allocator, w->live.proxy, recorder, err);
+    status = begin_taps(w, recorder, err);
     usi_calls_record(w, !status);
     if (status) usi_world_record_end(w, NULL);
     return status;

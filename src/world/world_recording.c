@@ -45,6 +45,7 @@ static void on_command(void *context, int32_t channel, int64_t tick, const char 
     write_command(r, info.topic, info.type, tick, source, bytes, length);
 }
 
+// A channel that is there already is found again.
 static us_status add_channels(usi_world_recording *r, us_error *err) {
     r->ticks = us_recorder_add_channel(r->recorder, "/understudy/ticks", usi_type_tick_hash, err);
     r->commands = us_recorder_add_channel(r->recorder, "/understudy/commands", usi_type_command_record, err);
@@ -77,6 +78,11 @@ us_status usi_world_recording_begin(usi_world_recording *r, const us_allocator *
     return US_OK;
 }
 
+us_status usi_world_recording_join(usi_world_recording *r, const usi_world_recording *first, us_proxy *proxy,
+                                   us_error *err) {
+    return usi_world_recording_begin(r, &first->allocator, proxy, first->recorder, err);
+}
+
 void usi_world_recording_end(usi_world_recording *r) {
     if (!r->recorder) return;
     usi_proxy_set_record_tap(r->proxy, NULL);
@@ -88,11 +94,13 @@ void usi_world_recording_end(usi_world_recording *r) {
 void usi_world_recording_note(usi_world_recording *r, const us_sim *sim, const char *source,
                               const char *text) {
     if (!r->recorder) return;
-    uint8_t bytes[4096 + 64];
+    const size_t size = strlen(text) + 64;
+    uint8_t *bytes = usi_alloc(&r->allocator, size, 16);
     us_msg_string m = {usi_text(text)};
     size_t length = 0;
-    if (us_message_encode(usi_type_string, &m, bytes, sizeof bytes, &length)) return;
-    write_command(r, USI_WORLD_TOPIC, usi_type_string, us_sim_get_tick(sim), source, bytes, length);
+    if (bytes && !us_message_encode(usi_type_string, &m, bytes, size, &length))
+        write_command(r, USI_WORLD_TOPIC, usi_type_string, us_sim_get_tick(sim), source, bytes, length);
+    usi_release(&r->allocator, bytes, size, 16);
 }
 
 void usi_world_recording_tick(usi_world_recording *r, const us_sim *sim) {

@@ -22,6 +22,12 @@ static us_status apply(void *context, us_proxy *proxy, us_sim *sim, const char *
     return usi_live_apply(&r->live, r->command, text, reply, sizeof reply, err);
 }
 
+static us_status post(void *context, const char *topic, const us_message_type *type, const char *source,
+                      const void *bytes, size_t length) {
+    const replay_run *r = context;
+    return usi_live_post(&r->live, topic, type, source, bytes, length);
+}
+
 static us_status before_step(void *context, us_error *err) {
     replay_run *r = context;
     return usi_live_run_scripts(&r->live, r->command, NULL, NULL, err);
@@ -69,6 +75,7 @@ us_status us_world_verify(const us_spec *spec, us_recording *recording,
                               .progress_context = context,
                               .world = apply,
                               .before_step = before_step,
+                              .post = post,
                               .world_context = &r};
         status = usi_proxy_verify(r.live.proxy, r.live.sim, recording, &def, out_result, err);
         usi_live_fini(&r.live);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "net_peer.h"
@@ -120,6 +121,12 @@ static us_msg_pose place_of(const char *name) {
     return m->state.pose;
 }
 
+static int reset_scope(int scope) {
+    const us_msg_reset_simulation_response *m = ask(
+        "reset_simulation", "ResetSimulation", &(us_msg_reset_simulation_request){.scope = (uint8_t)scope});
+    return m->result.result;
+}
+
 static void check_time(void) {
     assert_int_equal(get_state(), 1);
     // Stepping wants a world that stands.
@@ -131,11 +138,9 @@ static void check_time(void) {
     assert_int_equal(get_state(), 2);
     stepped = ask("step_simulation", "StepSimulation", &(us_msg_step_simulation_request){.steps = 5});
     assert_int_equal(stepped->result.result, 1);
-    const us_msg_reset_simulation_response *reset =
-        ask("reset_simulation", "ResetSimulation", &(us_msg_reset_simulation_request){.scope = 1});
-    assert_int_equal(reset->result.result, 0);
-    reset = ask("reset_simulation", "ResetSimulation", &(us_msg_reset_simulation_request){.scope = 0});
-    assert_int_equal(reset->result.result, 1);
+    assert_int_equal(reset_scope(1), 0);
+    assert_int_equal(reset_scope(5), 0);
+    assert_int_equal(reset_scope(0), 1);
     // Stopped is paused at the start; it can be paused from there, and is paused then.
     assert_int_equal(get_state(), 0);
     assert_int_equal(set_state(2), 1);
@@ -154,6 +159,57 @@ static uint32_t count_category(int category, int other) {
                 .filters = {.filter = usi_text(""), .categories = {._length = 2, ._buffer = kinds}}});
     assert_int_equal(m->result.result, 1);
     return m->entities._length;
+}
+
+// How many entities pass a filter.
+static uint32_t count_entities(us_msg_entity_filters f, int result) {
+    f.filter = usi_text("");
+    const us_msg_get_entities_response *m =
+        ask("get_entities", "GetEntities", &(us_msg_get_entities_request){.filters = f});
+    assert_int_equal(m->result.result, result);
+    return m->entities._length;
+}
+
+static uint32_t count_inside(int type, us_msg_vector3 a, us_msg_vector3 b, int result) {
+    us_msg_vector3 points[] = {a, b};
+    return count_entities((us_msg_entity_filters){.bounds = {.type = (uint8_t)type,
+                                                             .points = {._length = 2, ._buffer = points}}},
+                          result);
+}
+
+// The crate has the tags "heavy red", a tin beside it "red", and the rover none.
+static void check_tags(void) {
+    assert_int_equal(reset_scope(4), 1);
+    assert_false(has_entity("crate"));
+    us_msg_spawn_entity_request m = {.name = usi_text("crate")};
+    m.entity_resource.resource_string = usi_text("box size=1,1,1 \"tags=heavy red\"");
+    m.initial_pose.pose = (us_msg_pose){{20, 0, 1}, {0, 0, 0, 1}};
+    const us_msg_spawn_entity_response *spawned = ask("spawn_entity", "SpawnEntity", &m);
+    assert_int_equal(spawned->result.result, 1);
+    m.name = usi_text("tin");
+    m.entity_resource.resource_string = usi_text("cylinder size=0.1,0.2 tags=red");
+    m.initial_pose.pose.position.x = 23;
+    spawned = ask("spawn_entity", "SpawnEntity", &m);
+    assert_int_equal(spawned->result.result, 1);
+    const us_msg_get_entity_info_response *info =
+        ask("get_entity_info", "GetEntityInfo", &(us_msg_get_entity_info_request){usi_text("crate")});
+    assert_int_equal(info->info.tags._length, 2);
+    assert_string_equal(info->info.tags._buffer[0], "heavy");
+    char *words[] = {usi_text("heavy"), usi_text("red")};
+    us_msg_entity_filters f = {.tags = {.tags = {._length = 2, ._buffer = words}}};
+    assert_int_equal(count_entities(f, 1), 2);
+    f.tags.filter_mode = 1;
+    assert_int_equal(count_entities(f, 1), 1);
+    words[0] = usi_text("hea");
+    assert_int_equal(count_entities(f, 1), 0);
+    const us_msg_vector3 centre = {20, 0, 1};
+    assert_int_equal(count_inside(1, (us_msg_vector3){30, 1, 0}, (us_msg_vector3){19, -1, 2}, 1), 2);
+    assert_int_equal(count_inside(3, centre, (us_msg_vector3){2, 0, 0}, 1), 1);
+    assert_int_equal(count_inside(3, centre, (us_msg_vector3){4, 0, 0}, 1), 2);
+    assert_int_equal(count_inside(3, centre, (us_msg_vector3){NAN, 0, 0}, 4), 0);
+    assert_int_equal(count_inside(2, centre, centre, 0), 0);
+    assert_int_equal(reset_scope(4), 1);
+    assert_false(has_entity("tin"));
 }
 
 static us_msg_twist twist_of(const char *name) {
@@ -244,6 +300,67 @@ static void check_entities(void) {
     assert_int_equal(gone->result.result, 2);
 }
 
+static int spawn_robot(us_msg_spawn_entity_request *m) {
+    const us_msg_spawn_entity_response *spawned = ask("spawn_entity", "SpawnEntity", m);
+    return spawned->result.result;
+}
+
+static bool has_spawnable(const char *uri) {
+    const us_msg_get_spawnables_response *m =
+        ask("get_spawnables", "GetSpawnables", &(us_msg_get_spawnables_request){0});
+    bool has = false;
+    for (uint32_t i = 0; i < m->spawnables._length; i++)
+        has = has || strcmp(m->spawnables._buffer[i].entity_resource.uri, uri) == 0;
+    return has;
+}
+
+// A second rover, as the first one of the scene, and one more as its description says; both are on the
+// network like any other, until they are gone.
+static void check_robots(void) {
+    assert_true(has_spawnable("k10.xml#k10"));
+    us_msg_spawn_entity_request m = {.name = usi_text("second"),
+                                     .entity_resource = {.uri = usi_text("k10.xml#k10")},
+                                     .entity_namespace = usi_text("/k10")};
+    m.initial_pose.pose = (us_msg_pose){{0, 5, 0}, {0, 0, 0, 1}};
+    assert_int_equal(spawn_robot(&m), 105);
+    m.entity_namespace = usi_text("/site/second");
+    assert_int_equal(spawn_robot(&m), 1);
+    const us_msg_get_entity_info_response *info =
+        ask("get_entity_info", "GetEntityInfo", &(us_msg_get_entity_info_request){usi_text("second")});
+    assert_int_equal(info->info.category.category, 1);
+    assert_int_equal(set_state(1), 1);
+    const int32_t odom = net_listen(p, "/site/second/odom", usi_type_odometry);
+    us_writer *cmd_vel = net_speak(p, "/site/second/cmd_vel", usi_type_twist);
+    NET_WAIT((net_say(cmd_vel, usi_type_twist, &(us_msg_twist){.linear = {0.3, 0, 0}}), net_nap(),
+              net_count(p, odom) > 0 && net_number(p, odom, -1, "pose.pose.position.x") > 0.1));
+    us_msg_spawn_entity_request third = {.name = usi_text("third")};
+    third.initial_pose.pose = (us_msg_pose){{0, -5, 0.1}, {0, 0, 0, 1}};
+    char *urdf = net_read_text(US_SOURCE_DIR "/models/k10.urdf");
+    third.entity_resource.resource_string = urdf;
+    assert_int_equal(spawn_robot(&third), 1);
+    free(urdf);
+    third.name = usi_text("fourth");
+    third.entity_resource.resource_string = usi_text("<robot><link/></robot>");
+    assert_int_equal(spawn_robot(&third), 106);
+    third.entity_resource.resource_string = usi_text("");
+    third.entity_resource.uri = usi_text("/etc/passwd.urdf");
+    assert_int_equal(spawn_robot(&third), 108);
+    third.entity_resource.uri = usi_text("nothing.urdf");
+    assert_int_equal(spawn_robot(&third), 107);
+    third.entity_resource.uri = usi_text("file:///proc/self/../../etc/hosts#.xml");
+    assert_int_equal(spawn_robot(&third), 103);
+    assert_true(has_entity("second") && has_entity("third"));
+    const us_msg_delete_entity_response *gone =
+        ask("delete_entity", "DeleteEntity", &(us_msg_delete_entity_request){usi_text("second")});
+    assert_int_equal(gone->result.result, 1);
+    gone = ask("delete_entity", "DeleteEntity", &(us_msg_delete_entity_request){usi_text("k10")});
+    assert_int_equal(gone->result.result, 4);
+    us_writer_remove(cmd_vel);
+    assert_int_equal(set_state(2), 1);
+    assert_int_equal(reset_scope(6), 1);
+    assert_true(!has_entity("third") && has_entity("k10"));
+}
+
 static void check_steps(void) {
     us_error err = {0};
     us_action_types types;
@@ -282,9 +399,10 @@ static void control(us_dialect d) {
     start();
     const us_msg_get_simulator_features_response *m =
         ask("get_simulator_features", "GetSimulatorFeatures", &(us_msg_get_simulator_features_request){0});
-    // Of SimulatorFeatures.msg: spawning, deleting; categories, spawning by a string; states and infos got,
-    // states set, spawnables; reset; state got, set, paused; steps, one, many, as an action.
-    static const uint16_t features[] = {0, 1, 8, 9, 10, 11, 12, 14, 20, 24, 25, 26, 31, 32, 33};
+    // Of SimulatorFeatures.msg: spawning, deleting; tags, boxes, categories, spawning by a string; states and
+    // infos got, states set, spawnables; reset, of states and of what was spawned; state got, set, paused;
+    // steps, one, many, as an action.
+    static const uint16_t features[] = {0, 1, 4, 6, 8, 9, 10, 11, 12, 14, 20, 22, 23, 24, 25, 26, 31, 32, 33};
     assert_int_equal(m->features.features._length, sizeof features / sizeof features[0]);
     for (uint32_t i = 0; i < m->features.features._length; i++)
         assert_int_equal(m->features.features._buffer[i], features[i]);
@@ -292,6 +410,8 @@ static void control(us_dialect d) {
     check_hostile();
     check_entities();
     check_steps();
+    check_tags();
+    check_robots();
     assert_int_equal(set_state(1), 1);
     end();
 }

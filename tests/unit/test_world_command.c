@@ -253,7 +253,17 @@ static void mistakes_are_refused_with_what_to_write_instead(void **state) {
         {"pair a b friction=1 static-friction=2", US_ERR_NAME, "twice"},
         {"add", US_ERR_SYNTAX, "for example"},
         {"add box", US_ERR_SYNTAX, "for example"},
-        {"add robot k11", US_ERR_ARG, "robots are not added"},
+        {"add robot k11", US_ERR_SYNTAX, "exactly one of file= and xml="},
+        {"add robot k11 file=a.urdf xml=<robot/>", US_ERR_SYNTAX, "exactly one of file= and xml="},
+        {"add robot k11 file=a.urdf file=b.urdf", US_ERR_NAME, "twice"},
+        {"add robot k11 size=1", US_ERR_NAME, "known: file"},
+        {"add robot k11 file=a.urdf at=0,0", US_ERR_VALUE, "3 numbers"},
+        {"add robot k11 file=a.urdf fixed=maybe", US_ERR_VALUE, "fixed=true"},
+        {"add robot a/b file=a.urdf", US_ERR_NAME, "cannot be a name"},
+        {"add robot a xml=<robot>\x01</robot>", US_ERR_SYNTAX, "control character"},
+        {"clear all", US_ERR_SYNTAX, "write clear"},
+        {"home k10", US_ERR_SYNTAX, "write home"},
+        {"reset all", US_ERR_SYNTAX, "reset keep"},
         {"add cube crate size=1,1,1", US_ERR_NAME, "known: box"},
         {"add spheer ball size=1", US_ERR_NAME, "did you mean \"sphere\"?"},
         {"add box crate", US_ERR_SYNTAX, "size is missing"},
@@ -315,6 +325,32 @@ static void lines_and_words_have_their_bounds(void **state) {
     refused(many, US_ERR_LIMIT, "words");
 }
 
+static void a_robot_is_named_by_a_file_or_brought_along(void **state) {
+    (void)state;
+    us_error err = {0};
+    assert_int_equal(usi_command_parse("add robot k11 \"file=my robots/k10.urdf\" at=1,2,3 rpy=0,0,1 "
+                                       "namespace=site/k11 fixed=true",
+                                       &c, &err),
+                     US_OK);
+    assert_true(c.verb == USI_VERB_ADD && c.is_robot && c.spawn.has_base && c.object.is_fixed);
+    assert_string_equal(c.name, "k11");
+    assert_string_equal(c.spawn.file, "my robots/k10.urdf");
+    assert_string_equal(c.spawn.namespace_, "site/k11");
+    assert_true(c.object.position[2] == 3 && c.object.rpy[2] == 1 && !c.spawn.xml);
+    // The text goes to the end of the line, with blanks and quotes, and is longer than a command may be.
+    static char text[USI_COMMAND_MAX + USI_RESOURCE_MAX + 64];
+    const int n = snprintf(text, sizeof text, "add robot k11 at=1,2,3 xml=");
+    memset(text + n, ' ', USI_RESOURCE_MAX);
+    memcpy(text + n, "<robot name=\"k 11\"/>", strlen("<robot name=\"k 11\"/>"));
+    text[n + USI_RESOURCE_MAX] = 0;
+    assert_int_equal(usi_command_parse(text, &c, &err), US_OK);
+    assert_ptr_equal(c.spawn.xml, text + n);
+    assert_true(c.object.position[0] == 1 && !c.spawn.file && !c.spawn.has_base);
+    text[n + USI_RESOURCE_MAX] = ' ';
+    text[n + USI_RESOURCE_MAX + 1] = 0;
+    assert_int_equal(usi_command_parse(text, &c, &err), US_ERR_LIMIT);
+}
+
 static void texts_are_cleaned_for_others(void **state) {
     (void)state;
     char out[16];
@@ -338,6 +374,7 @@ int main(void) {
         cmocka_unit_test(every_pair_value_has_a_name_and_a_place),
         cmocka_unit_test(mistakes_are_refused_with_what_to_write_instead),
         cmocka_unit_test(lines_and_words_have_their_bounds),
+        cmocka_unit_test(a_robot_is_named_by_a_file_or_brought_along),
         cmocka_unit_test(texts_are_cleaned_for_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
