@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proxy/cameras.h"
 #include "proxy/proxy__robot.h"
 #include "sim/sim.h"
 
@@ -215,6 +216,7 @@ us_status us_proxy_replace(us_proxy *p, us_sim *sim, const us_model *model, us_e
     us_status status = usi_robots_make(&fresh);
     if (status) us_error_set(err, status, NULL, "free memory", "no memory left for the robots' network");
     if (!status) status = check(p, &fresh, err);
+    if (!status) status = usi_cameras_create(model, &p->allocator, &fresh.cameras, err);
     if (!status) status = us_sim_replace(sim, model, err);
     if (!status) {
         for (int32_t i = 0; i < p->n_robot; i++) {
@@ -226,7 +228,11 @@ us_status us_proxy_replace(us_proxy *p, us_sim *sim, const us_model *model, us_e
         fresh.bound = old;
         p->model = model;
         p->seed = model->seed;
+        usi_cameras *cameras = p->cameras;
+        p->cameras = fresh.cameras;
+        fresh.cameras = cameras;
     }
+    usi_cameras_destroy(fresh.cameras);
     usi_arena_fini(&fresh.bound);
     usi_arena_fini(&fresh.arena);
     return status;
