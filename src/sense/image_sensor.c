@@ -72,10 +72,34 @@ double usi_image_sensor_expose(const usi_image_sensor *s, double signal, double 
     return s->read_noise > 0 ? held + s->read_noise * normal_of(picture_key, 2 * pixel + 1) : held;
 }
 
+static double respond(const usi_image_sensor *s, double x) {
+    if (s->is_linear) return x;
+    return x <= 0.0031308 ? 12.92 * x : 1.055 * pow(x, 1 / 2.4) - 0.055;
+}
+
+static double undo_response(const usi_image_sensor *s, double y) {
+    if (s->is_linear) return y;
+    return y <= 0.04045 ? y / 12.92 : pow((y + 0.055) / 1.055, 2.4);
+}
+
+void usi_image_sensor_prepare(usi_image_sensor *s) {
+    s->begins[0] = -INFINITY;
+    s->begins[256] = INFINITY;
+    for (int k = 1; k < 256; k++)
+        s->begins[k] = undo_response(s, (k - 0.5) / 255);
+    for (int i = 0, k = 0; i <= 1024; i++) {
+        while (s->begins[k + 1] <= i / 1024.0)
+            k++;
+        s->first[i] = (uint8_t)k;
+    }
+}
+
 uint32_t usi_image_sensor_number(const usi_image_sensor *s, double electrons) {
-    const double white = s->bits == 16 ? 65535 : 255;
     double x = s->gain * fmin(electrons, s->full_well) / s->full_well;
     x = x > 0 ? (x < 1 ? x : 1) : 0;
-    if (!s->is_linear) x = x <= 0.0031308 ? 12.92 * x : 1.055 * pow(x, 1 / 2.4) - 0.055;
-    return (uint32_t)(white * x + 0.5);
+    if (s->bits == 16) return (uint32_t)(65535 * respond(s, x) + 0.5);
+    uint32_t k = s->first[(int)(1024 * x)];
+    while (s->begins[k + 1] <= x)
+        k++;
+    return k;
 }

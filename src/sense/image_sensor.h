@@ -23,7 +23,14 @@ typedef struct usi_image_sensor {
     bool has_noise;
     int32_t bits;  // 8 or 16
     bool is_linear;
+    // Written by usi_image_sensor_prepare: of 8 bits, above which share of white each number begins, and
+    // which one has the share k / 1024.
+    double begins[257];
+    uint8_t first[1025];
 } usi_image_sensor;
+
+// To be called when it is filled in.
+void usi_image_sensor_prepare(usi_image_sensor *sensor);
 
 // Electrons per second for a radiance of 1 W/(m^2 sr).
 double usi_image_sensor_rate(const usi_image_sensor *sensor);

@@ -338,6 +338,7 @@ us_status us_camera_renderer_render(us_camera_renderer *x, const us_sim *sim, us
                                  .has_noise = p[USI_CAMERA_NOISE] != 0,
                                  .bits = p[USI_CAMERA_BITS] == USI_CAMERA_16_BIT ? 16 : 8,
                                  .is_linear = p[USI_CAMERA_RESPONSE] == USI_CAMERA_LINEAR};
+    usi_image_sensor_prepare(&x->chip);
     usi_shapes_start(sim);
     x->X_WC = us_pose_mul(usi_lidar_pose(sim, k), (us_pose){optical(), us_vec3_make(0, 0, 0)});
     x->tick = us_sim_get_tick(sim);

@@ -68,6 +68,10 @@ static usi_picture_target target_of(const us_sim *s, int32_t geom) {
     if (t.is_field || !isfinite(g->reach)) return t;
     const us_aabb box = us_geom_box(&g->geom, us_pose_identity());
     t.centre = us_pose_point(t.X_WG, us_vec3_scale(0.5, us_vec3_add(box.min, box.max)));
+    for (int k = 0; k < 8; k++)
+        t.corner[k] =
+            us_pose_point(t.X_WG, us_vec3_make(k & 1 ? box.max.x : box.min.x, k & 2 ? box.max.y : box.min.y,
+                                               k & 4 ? box.max.z : box.min.z));
     t.radius = g->reach * (1 + 1e-6) + 1e-6;
     return t;
 }
@@ -128,12 +132,36 @@ static void cast_ground(const usi_picture_scene *x, const usi_picture_target *t,
 
 // ---------------------------------------------------------------- the first hit
 
-// The cone in which the rays of a tile lie: from a ball around their starts.
+// The cone in which the rays of a tile lie, from a ball around their starts; and, closer to them, the wedges
+// between two planes each, with the normals inwards.
 typedef struct ray_cone {
-    us_vec3 o, axis;
+    us_vec3 o, axis, plane[4];
     double cosine, sine, slack;
     bool is_wide;
 } ray_cone;
+
+// Two directions across an axis.
+static void find_across(us_vec3 axis, us_vec3 *u, us_vec3 *v) {
+    const us_vec3 any = fabs(axis.z) < 0.9 ? us_vec3_make(0, 0, 1) : us_vec3_make(1, 0, 0),
+                  across = us_vec3_cross(any, axis);
+    *u = us_vec3_scale(1 / us_vec3_norm(across), across);
+    *v = us_vec3_cross(axis, *u);
+}
+
+static void find_planes(const usi_picture_rays *r, ray_cone *c) {
+    us_vec3 across[2];
+    find_across(c->axis, &across[0], &across[1]);
+    for (int k = 0; k < 2; k++) {
+        double low = INFINITY, high = -INFINITY;
+        for (int32_t i = 0; i < r->n; i++) {
+            const double tangent = us_vec3_dot(r->d[i], across[k]) / us_vec3_dot(r->d[i], c->axis);
+            low = fmin(low, tangent);
+            high = fmax(high, tangent);
+        }
+        c->plane[2 * k] = us_vec3_sub(across[k], us_vec3_scale(low - 1e-9, c->axis));
+        c->plane[2 * k + 1] = us_vec3_sub(us_vec3_scale(high + 1e-9, c->axis), across[k]);
+    }
+}
 
 static ray_cone cone_of(const usi_picture_rays *r) {
     us_vec3 sum = us_vec3_make(0, 0, 0);
@@ -150,16 +178,31 @@ static ray_cone cone_of(const usi_picture_rays *r) {
     }
     c.is_wide = c.cosine < 0.1;
     c.sine = sqrt(fmax(0, 1 - c.cosine * c.cosine)) + 1e-9;
+    if (!c.is_wide) find_planes(r, &c);
     return c;
 }
 
-// Whether the sphere around a shape lies beside the cone: farther from its surface than its radius.
+// Whether all corners of a shape's box lie behind one of the planes.
+static bool is_behind(const ray_cone *c, const usi_picture_target *t) {
+    for (int k = 0; k < 4; k++) {
+        const double slack = 2 * c->slack + 1e-6;
+        bool is = true;
+        for (int i = 0; i < 8 && is; i++)
+            is = us_vec3_dot(c->plane[k], us_vec3_sub(t->corner[i], c->o)) < -slack;
+        if (is) return true;
+    }
+    return false;
+}
+
+// Whether the sphere around a shape lies beside the cone, farther from its surface than its radius, or its
+// box does.
 static bool is_beside(const ray_cone *c, const usi_picture_target *t) {
     if (c->is_wide || !isfinite(t->radius)) return false;
     const us_vec3 v = us_vec3_sub(t->centre, c->o);
     const double r = t->radius + c->slack, along = us_vec3_dot(v, c->axis), all = us_vec3_dot(v, v);
-    if (all <= r * r) return false;
-    return along < -r || sqrt(fmax(0, all - along * along)) * c->cosine - along * c->sine > r;
+    if (all > r * r && (along < -r || sqrt(fmax(0, all - along * along)) * c->cosine - along * c->sine > r))
+        return true;
+    return is_behind(c, t);
 }
 
 static void keep(usi_picture_rays *r, int32_t i, us_ray_hit hit, int32_t geom) {
@@ -248,26 +291,51 @@ static int32_t gather(int32_t n, const us_vec3 *p, const bool *is_dark, us_vec3 
     return count;
 }
 
-// By shapes that are no ground: those in the beam from the ball around the points.
+// The beam from points towards a light: a rectangle across it in which all of them lie, and where it begins.
+typedef struct light_beam {
+    us_vec3 axis[3];  // the last one along it
+    double low[3], high[3];
+} light_beam;
+
+static light_beam beam_of(int32_t n, const us_vec3 *p, us_vec3 toward) {
+    light_beam b = {.axis = {[2] = toward}};
+    find_across(toward, &b.axis[0], &b.axis[1]);
+    for (int k = 0; k < 3; k++) {
+        b.low[k] = INFINITY;
+        b.high[k] = -INFINITY;
+        for (int32_t i = 0; i < n; i++) {
+            const double x = us_vec3_dot(p[i], b.axis[k]);
+            b.low[k] = fmin(b.low[k], x);
+            b.high[k] = fmax(b.high[k], x);
+        }
+    }
+    return b;
+}
+
+// Whether the box of a shape lies beside the beam or behind its beginning.
+static bool is_out_of_beam(const light_beam *b, const usi_picture_target *t) {
+    for (int k = 0; k < 3; k++) {
+        double low = INFINITY, high = -INFINITY;
+        for (int i = 0; i < 8; i++) {
+            const double x = us_vec3_dot(t->corner[i], b->axis[k]);
+            low = fmin(low, x);
+            high = fmax(high, x);
+        }
+        if (high < b->low[k] - 1e-6 || (k < 2 && low > b->high[k] + 1e-6)) return true;
+    }
+    return false;
+}
+
+// By shapes that are no ground.
 static void cover_by_solids(const usi_picture_scene *x, int32_t n, const us_vec3 *p, us_vec3 toward,
                             bool *is_dark) {
-    us_vec3 middle = us_vec3_make(0, 0, 0);
-    double ball = 0;
-    for (int32_t i = 0; i < n; i++)
-        middle = us_vec3_add(middle, us_vec3_scale(1.0 / n, p[i]));
-    for (int32_t i = 0; i < n; i++)
-        ball = fmax(ball, us_vec3_norm(us_vec3_sub(p[i], middle)));
-    const usi_picture_target around = {.centre = middle};
+    const light_beam beam = beam_of(n, p, toward);
     for (int32_t k = 0; k < x->n_solid; k++) {
-        usi_picture_target t = x->target[k];
-        if (isfinite(t.radius)) {
-            usi_picture_target grown = t;
-            grown.radius += ball;
-            if (!may_meet(&grown, around.centre, toward, FAR)) continue;
-        }
+        const usi_picture_target *t = &x->target[k];
+        if (isfinite(t->radius) && is_out_of_beam(&beam, t)) continue;
         for (int32_t i = 0; i < n; i++) {
-            if (is_dark[i] || (isfinite(t.radius) && !may_meet(&t, p[i], toward, FAR))) continue;
-            is_dark[i] = isfinite(usi_shape_ray(x->sim, t.geom, t.X_WG, p[i], toward, FAR).range);
+            if (is_dark[i] || (isfinite(t->radius) && !may_meet(t, p[i], toward, FAR))) continue;
+            is_dark[i] = isfinite(usi_shape_ray(x->sim, t->geom, t->X_WG, p[i], toward, FAR).range);
         }
     }
 }

@@ -10,8 +10,9 @@
 // A shape that rays may meet.
 typedef struct usi_picture_target {
     us_pose X_WG;
-    us_vec3 centre;  // of the sphere around it, in W
-    double radius;   // m; infinite: it has none
+    us_vec3 centre;     // of the sphere around it, in W
+    double radius;      // m; infinite: it has none
+    us_vec3 corner[8];  // of its box, in W
     int32_t geom;
     bool is_field;
     bool is_level;  // ground with the world's axes: rays need not be turned
