@@ -139,6 +139,8 @@ int cli_load_spec(const cli_load *load, us_base fallback, cli_world *world);
 int cli_compile(cli_world *world);
 int cli_create_sim(cli_world *world, const us_sim_def *def);
 
+// sense_camera.c: the picture of a camera (us_sensor) as the world stands after so many seconds.
+int cli_sense_camera(cli_world *world, int32_t sensor, double time, const char *path);
 // sense_readings.c: samples of a sensor (us_sensor) as a table; and the kinds of sensors that a spec knows,
 // with their parameters, presets and readings.
 int cli_sense_readings(cli_world *world, int32_t sensor, double time, const char *path);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "understudy/camera.h"
 #include "understudy/depth_scanner.h"
 #include "understudy/sensing.h"
 
@@ -312,6 +313,9 @@ static int sense(cli_world *world, const sense_options *o) {
     writer *write = writer_of(path);
     const us_sensor which = find_sensor(world->model, sensor);
     const us_lidar lidar = us_model_get_sensor(world->model, which).lidar;
+    us_camera_model lens;
+    if (us_model_get_camera(world->model, which, &lens) == US_OK)
+        return cli_sense_camera(world, which.i, o->time, path);
     if (which.i >= 0 && lidar.i < 0)
         return cli_sense_readings(world, which.i, o->time > 0 ? o->time : 1, path);
     if (!write)
@@ -367,7 +371,9 @@ static int run(const cli_command *command, int argc, char **argv) {
         {"side", CLI_INTEGER, &o.side, "N", "pixels of the longer side of its pictures (2048)"},
         {"kinds", CLI_FLAG, &o.lists_kinds, NULL, "list the kinds of sensors that the file knows, and end"},
         {"-o", CLI_TEXT, &o.path, "FILE",
-         "where to: .ply, .pcd, .csv, or .png for a picture of the ranges; readings: .csv"},
+         "where to: .ply, .pcd, .csv, or .png for a picture of the ranges; readings: .csv; a camera: .png, "
+         "or .pfm "
+         "for depths"},
         CLI_LOAD_OPTIONS(o.load),
     };
     int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &o.load.file);
@@ -393,13 +399,16 @@ const cli_command cli_command_sense = {
     .name = "sense",
     .operand = "FILE",
     .needs_operand = true,
-    .summary = "write what a sensor sees: a frame of a lidar, or a table of readings",
-    .about = "The world runs without a network until --time, and on until a turn is whole. A sensor with\n"
-             "readings gives a row for each sample: what it says, and beside it what is true.\n"
-             "\n"
-             "  understudy sense scenes/lidar.xml --sensor k10/lidar -o frame.ply\n"
-             "  understudy sense scenes/lidar.xml --time 2 -o ranges.png\n"
-             "  understudy sense scenes/lidar.xml --method depth-buffer -o depths.ply\n"
-             "  understudy sense scenes/lidar.xml --sensor k10/imu --time 1 -o imu.csv\n",
+    .summary = "write what a sensor sees: a frame of a lidar, a picture, or a table of readings",
+    .about =
+        "The world runs without a network until --time, and on until a turn is whole. A sensor with\n"
+        "readings gives a row for each sample: what it says, and beside it what is true. A camera gives the\n"
+        "picture of the world at --time.\n"
+        "\n"
+        "  understudy sense scenes/lidar.xml --sensor k10/lidar -o frame.ply\n"
+        "  understudy sense scenes/lidar.xml --time 2 -o ranges.png\n"
+        "  understudy sense scenes/lidar.xml --method depth-buffer -o depths.ply\n"
+        "  understudy sense scenes/lidar.xml --sensor k10/imu --time 1 -o imu.csv\n"
+        "  understudy sense scenes/camera.xml --sensor k10/eye -o picture.png\n",
     .run = run,
 };

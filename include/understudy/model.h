@@ -55,6 +55,16 @@ US_API us_model_counts us_model_get_counts(const us_model *model);
 US_API double us_model_get_step(const us_model *model);
 US_API us_vec3 us_model_get_gravity(const us_model *model);
 US_API us_sky us_model_get_sky(const us_model *model);  // where it lies (sky.h); no planet: nowhere
+
+// What lights the world at a time (s): the direction towards the Sun (unit, W), its irradiance on a surface
+// that meets it squarely, and that of the whole sky on level ground, W/m^2. The Sun gives nothing below the
+// horizon. Where the scene says nothing: 1000 and 100 on Earth and on no planet, 1361 and 0 on the Moon, 590
+// and 120 on Mars. Cost: a tenth of a millisecond on a planet.
+typedef struct us_light {
+    us_vec3 direction;
+    double sun, sky;
+} us_light;
+US_API us_light us_model_get_light(const us_model *model, double time);
 US_API us_integrator us_model_get_integrator(const us_model *model);
 US_API uint64_t us_model_hash(const us_model *model);
 

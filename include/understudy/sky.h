@@ -39,12 +39,24 @@ typedef struct us_geo_place {
     double height;     // m above the ellipsoid
 } us_geo_place;
 
+// What lights the world, for cameras. All 0: the planet's Sun, or one that stands in the south-east half way
+// up, and as much light as is usual there (us_model_get_light).
+typedef struct us_light_def {
+    bool has_direction;  // or the Sun is where the date and place say
+    us_vec3 direction;   // towards it, in W; any length but 0
+    bool has_sun;        // or as bright as the planet sees it
+    double sun;          // W/m^2 on a surface that meets it squarely, 0 or more
+    bool has_sky;        // or as bright as the planet's
+    double sky;          // W/m^2 of the whole sky on level ground, 0 or more
+} us_light_def;
+
 // All 0: nowhere.
 typedef struct us_sky {
     us_planet planet;
     us_geo_place origin;  // of the world's frame
     double heading;       // rad, of the world's y axis, clockwise from north
     double date;          // s since 1970-01-01T00:00:00Z without leap seconds (POSIX), at the world's time 0
+    us_light_def light;
 } us_sky;
 
 // Whether its planet is one, its latitude within 90 degrees and all numbers finite; anything without a

@@ -7,6 +7,7 @@
 #include "understudy/action.h"
 #include "understudy/base.h"
 #include "understudy/bus.h"
+#include "understudy/camera.h"
 #include "understudy/camera_model.h"
 #include "understudy/depth_scanner.h"
 #include "understudy/dyn.h"

@@ -29,6 +29,7 @@ static const us_sensor_kind *const kinds[] = {
     &usi_tactile_kind,
     &usi_wheel_soil_kind,
     &usi_spectrometer_kind,
+    &usi_camera_kind,
     NULL,
 };
 

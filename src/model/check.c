@@ -1,6 +1,7 @@
 // The spec as written: numbers that are finite and make sense, names that differ.
 #include "model/compile.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,13 @@ static us_status check_world(usi_build *b) {
         return us_error_set(b->err, US_ERR_VALUE, NULL,
                             "write a planet of us_planet, a latitude within 90 degrees and finite numbers",
                             "the world's place on its planet is invalid");
+    const us_light_def *l = &w->sky.light;
+    const double length = us_vec3_norm(l->direction);
+    if ((l->has_direction && !(length > 0 && isfinite(length))) || !(l->sun >= 0 && isfinite(l->sun)) ||
+        !(l->sky >= 0 && isfinite(l->sky)))
+        return us_error_set(b->err, US_ERR_VALUE, NULL,
+                            "write a direction that is not 0, and W/m^2 of 0 or more",
+                            "the light of the world is invalid");
     if (w->max_contact < 0)
         return us_error_set(
             b->err, US_ERR_VALUE, NULL,

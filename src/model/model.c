@@ -4,6 +4,7 @@
 #include "geom/box_tree.h"
 #include "model/robots.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -96,6 +97,26 @@ double us_model_get_step(const us_model *m) { return m ? m->step : NAN; }
 us_integrator us_model_get_integrator(const us_model *m) { return m ? m->integrator : US_INTEGRATOR_COUNT; }
 uint64_t us_model_hash(const us_model *m) { return m ? m->hash : 0; }
 us_vec3 us_model_get_gravity(const us_model *m) { return m ? m->gravity : us_vec3_make(NAN, NAN, NAN); }
+us_light us_model_get_light(const us_model *m, double time) {
+    static const struct {
+        double sun, sky;
+    } usual[US_PLANET_COUNT] = {[US_PLANET_NONE] = {1000, 100},
+                                [US_PLANET_EARTH] = {1000, 100},
+                                [US_PLANET_MOON] = {1361, 0},
+                                [US_PLANET_MARS] = {590, 120}};
+    us_light out = {us_vec3_make(0.5, -0.5, sqrt(0.5)), 0, 0};
+    if (!m) return out;
+    const us_light_def *d = &m->sky.light;
+    if (d->has_direction)
+        out.direction = us_vec3_scale(1 / us_vec3_norm(d->direction), d->direction);
+    else if (m->sky.planet != US_PLANET_NONE)
+        out.direction = us_sky_sun(&m->sky, time);
+    out.sun = d->has_sun ? d->sun : usual[m->sky.planet].sun;
+    out.sky = d->has_sky ? d->sky : usual[m->sky.planet].sky;
+    if (!(out.direction.z > 0)) out.sun = 0;
+    return out;
+}
+
 us_sky us_model_get_sky(const us_model *m) { return m ? m->sky : (us_sky){.planet = US_PLANET_NONE}; }
 
 static int32_t find(const us_model *m, const int32_t *starts, int32_t n, const char *name) {

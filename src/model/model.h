@@ -156,6 +156,7 @@ typedef struct usi_geom {
     int32_t is_in_tree;    // of fixed_tree
     int32_t is_round;      // rolls: spheres, capsules, cylinders, ...; the anchor is kept on the other one
     uint32_t group, mask;
+    float colour[3];  // what it reflects of red, green and blue light, 0 to 1
 } usi_geom;
 
 // A patch of soil over a height field.

@@ -6,6 +6,7 @@
 #include "model/compile.h"
 #include "model/lidars.h"
 #include "model/robots.h"
+#include "spec/camera_device.h"
 #include "spec/sensor_kind.h"
 
 typedef struct builder {
@@ -78,10 +79,13 @@ static us_status add_on_link(const builder *k, usi_robot_model *r, const us_sens
     us_model *m = k->m;
     const char *link = usi_name_without_group(k->b->spec->link[d->link].name, r->name),
                *name = usi_has_own_frame(d) ? d->name : link, *prefix = r->network->frame_prefix;
-    const size_t length = strlen(prefix) + strlen(name) + 1;
+    const bool is_camera = usi_is_camera_def(d);
+    if (is_camera) name = d->name;
+    const char *ending = is_camera ? "_optical" : "";
+    const size_t length = strlen(prefix) + strlen(name) + strlen(ending) + 1;
     char *frame = usi_arena_alloc(k->arena, length, 1);
     if (!frame) return US_ERR_MEMORY;
-    snprintf(frame, length, "%s%s", prefix, name);
+    snprintf(frame, length, "%s%s%s", prefix, name, ending);
     const int32_t index = m->n_sensor;
     us_status status = add_sensor(k, r, d,
                                   (usi_sensor){.lidar = m->n_lidar,

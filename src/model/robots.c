@@ -7,6 +7,7 @@
 
 #include "model/compile.h"
 #include "model/lidars.h"
+#include "spec/camera_device.h"
 
 // What making a robot needs to see.
 typedef struct maker {
@@ -165,9 +166,32 @@ static us_status make_sensor_frame(const maker *k, const usi_robot_model *r, con
     return out->parent && out->child ? US_OK : US_ERR_MEMORY;
 }
 
+// The optical frame of a camera, in which its pictures are: x to the right, y down, z ahead.
+static us_status make_optical_frame(const maker *k, const usi_robot_model *r, const us_sensor_def *d,
+                                    usi_robot_frame *out) {
+    us_status status = make_sensor_frame(k, r, d, out);
+    if (status) return status;
+    const us_pose X_SO = {{0.5, -0.5, 0.5, -0.5}, {0, 0, 0}};
+    out->child = join(k->arena, out->child, "_optical");
+    out->X_PF = us_pose_mul(d->X_BS, X_SO);
+    return out->child ? US_OK : US_ERR_MEMORY;
+}
+
+static us_status make_sensor_frames(const maker *k, usi_robot_model *r, usi_robot_frame *frame) {
+    us_status status = US_OK;
+    for (int32_t i = 0; i < r->network->n_sensor && !status; i++) {
+        const us_sensor_def *d = &r->network->sensors[i];
+        const int32_t before = r->n_frame;
+        if (usi_has_own_frame(d)) status = make_sensor_frame(k, r, d, &frame[r->n_frame++]);
+        if (!status && usi_is_camera_def(d)) status = make_optical_frame(k, r, d, &frame[r->n_frame++]);
+        r->n_fixed_frame += r->n_frame - before;
+    }
+    return status;
+}
+
 static us_status make_frames(const maker *k, usi_robot_model *r, int32_t group) {
     const us_spec *s = k->b->spec;
-    const int32_t n = k->first[group + 1] - k->first[group] + r->network->n_sensor;
+    const int32_t n = k->first[group + 1] - k->first[group] + 2 * r->network->n_sensor;
     usi_robot_frame *frame = TAKE(k->arena, n, usi_robot_frame);
     if (!frame) return US_ERR_MEMORY;
     r->frame = frame;
@@ -179,13 +203,8 @@ static us_status make_frames(const maker *k, usi_robot_model *r, int32_t group) 
         r->n_fixed_frame += frame[r->n_frame].is_fixed;
         r->n_frame++;
     }
-    for (int32_t i = 0; i < r->network->n_sensor; i++) {
-        if (!usi_has_own_frame(&r->network->sensors[i])) continue;
-        us_status status = make_sensor_frame(k, r, &r->network->sensors[i], &frame[r->n_frame]);
-        if (status) return status;
-        r->n_fixed_frame++;
-        r->n_frame++;
-    }
+    us_status status = make_sensor_frames(k, r, frame);
+    if (status) return status;
     const char *prefix = r->network->frame_prefix;
     r->base.i = us_spec_find_link(s, r->network->base_frame);
     const char *base = without_group(r->network->base_frame, r->name);
@@ -532,7 +551,9 @@ static us_status add_topic(const maker *k, usi_robot_model *r, usi_topic *topic,
                            const us_publication_def *t) {
     const int32_t source = usi_find_source(r->network, t->source);
     const bool is_reading = usi_is_sensor_source(source);
-    const int32_t sensor = is_reading ? usi_robot_find_sensor(k->m, r, NULL, t->source) : -1;
+    const us_sensor_def *def = is_reading ? usi_find_source_sensor(r->network, t->source) : NULL;
+    const int32_t sensor =
+        is_reading ? usi_robot_find_sensor(k->m, r, NULL, def ? def->name : t->source) : -1;
     char name[USI_TOPIC_NAME];
     bool is_good = true;
     if (t->rate <= 0 || (is_reading && sensor < 0) || !has_source(r, (usi_source_kind)source)) return US_OK;
@@ -551,6 +572,7 @@ static us_status add_truths(const maker *k, usi_robot_model *r, usi_topic *topic
     us_status status = US_OK;
     for (int32_t i = r->first_sensor; i < r->first_sensor + r->n_sensor && !status; i++) {
         const usi_sensor *s = &k->m->sensor[i];
+        if (usi_sensor_is(s, "camera")) continue;
         const int32_t source = usi_find_source(r->network, s->name);
         char name[USI_TOPIC_NAME];
         bool is_good = true;

@@ -5,6 +5,7 @@
 // at the hinge. A joint on the world itself takes nothing out: whatever floats must be able to stand on the
 // ground. Of a joint that is broken the two sides overlap at first, and collide as soon as they were apart
 // once: such pairs are told apart as loose, and the state knows which were.
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +68,28 @@ static us_status check_shape(usi_build *b, int32_t i) {
     return US_OK;
 }
 
+// Of the light of a colour on a screen, as a share: what a number of the sRGB standard stands for.
+static float linear_of(float x) {
+    const double c = (double)x;
+    return (float)(c <= 0.04045 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4));
+}
+
+// Where something else is drawn than collides, its colour is that of the first drawn shape of the link: of
+// the same kind, or of any.
+static void find_colour(const us_spec *s, int32_t i, float out[3]) {
+    const us_shape_def *own = &s->shape[i], *seen = own;
+    for (int32_t k = 0, rank = 0; k < s->n_shape && !own->is_visual && own->link >= 0; k++) {
+        const us_shape_def *d = &s->shape[k];
+        const int32_t its = d->link != own->link || !d->is_visual ? 0 : d->kind == own->kind ? 2 : 1;
+        if (its > rank) {
+            rank = its;
+            seen = d;
+        }
+    }
+    for (int k = 0; k < 3; k++)
+        out[k] = linear_of(seen->rgba[k]);
+}
+
 static us_status add_geom(usi_build *b, us_model *m, list *l, int32_t i, const us_geom *geom,
                           int32_t material) {
     const us_shape_def *d = &b->spec->shape[i];
@@ -93,6 +116,7 @@ static us_status add_geom(usi_build *b, us_model *m, list *l, int32_t i, const u
     const us_material_def *tread = &m->material[material];
     if (m->n_soil > 0 && g->node >= 0 && geom->kind == US_GEOM_CYLINDER && tread->n_grouser > 0)
         g->tread = tread->grouser_height;
+    find_colour(b->spec, i, g->colour);
     g->patch = -1;
     g->group = d->group;
     g->mask = d->mask;

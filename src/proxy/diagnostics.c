@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "proxy/cameras.h"
 #include "proxy/proxy__sample.h"
 
 static void add_value(us_msg_diagnostic_status *status, const char *key, char *buf, size_t cap,
@@ -21,7 +22,7 @@ void usi_sample_diagnostics(usi_sampling *w) {
     const usi_firmware_state *f = w->firmware;
     const usi_robot *r = w->r;
     const double step = w->p->step;
-    enum { N_VALUE = 12, TEXT = 200, FAULTS = 1024 };
+    enum { N_VALUE = 13, TEXT = 200, FAULTS = 1024 };
     us_msg_diagnostic_array m = {0};
     us_msg_diagnostic_status status = {0};
     us_msg_key_value values[N_VALUE];
@@ -60,6 +61,9 @@ void usi_sample_diagnostics(usi_sampling *w) {
               (long long)(w->p->n_too_long + (w->p->outbox ? usi_outbox_n_unsent(w->p->outbox) : 0)));
     add_value(&status, "boots", buf[9], TEXT, "%lld", (long long)s->faults.n_boot);
     add_value(&status, "goes first", buf[10], TEXT, "%s", usi_source_in_force(r, s, us_sim_get_tick(w->sim)));
+    if (w->p->cameras)
+        add_value(&status, "pictures left out", buf[11], TEXT, "%lld",
+                  (long long)usi_cameras_n_dropped(w->p->cameras));
     status.values._buffer[status.values._length++] =
         (us_msg_key_value){usi_text("faults"), n_fault > 0 ? faults : usi_text("none")};
     usi_sampling_head(w, &m.header, "");

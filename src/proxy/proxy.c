@@ -6,6 +6,7 @@
 
 #include "bus/bus.h"
 #include "bus/node.h"
+#include "proxy/cameras.h"
 #include "proxy/proxy__robot.h"
 #include "proxy/serial_face.h"
 #include "sim/sim.h"
@@ -69,7 +70,8 @@ us_status usi_proxy_create_part(const us_model *model, const us_proxy_def *def, 
     usi_arena_init(&p->arena, &p->allocator);
     usi_arena_init(&p->bound, &p->allocator);
     p->n_decoded = DECODED_SIZE;
-    const size_t frame = usi_lidar_sample_size(p->model), own = usi_interface_sample_size(p->model);
+    const size_t points = usi_lidar_sample_size(p->model), picture = usi_cameras_sample_size(p->model),
+                 frame = points > picture ? points : picture, own = usi_interface_sample_size(p->model);
     p->n_message = MESSAGE_SIZE + frame;
     p->n_byte = BYTES_SIZE + (frame > own ? frame : own);
     p->mails = usi_arena_alloc(&p->arena, USI_MAILBOX_SIZE, 64);
@@ -77,6 +79,7 @@ us_status usi_proxy_create_part(const us_model *model, const us_proxy_def *def, 
     p->message = usi_arena_alloc(&p->arena, p->n_message, 64);
     p->bytes = usi_arena_alloc(&p->arena, p->n_byte, 64);
     us_status status = p->mails && p->decoded && p->message && p->bytes ? US_OK : US_ERR_MEMORY;
+    if (!status) status = usi_cameras_create(p->model, &p->allocator, &p->cameras, err);
     if (!status) status = usi_robots_make(p);
     if (!status) status = make_scratch(p);
     if (!status) status = usi_robots_equip(p);
@@ -109,6 +112,7 @@ void us_proxy_destroy(us_proxy *p) {
             usi_service_deafen(p->robot[i].service[k]);
     }
     us_gate_close(p->gate);
+    usi_cameras_destroy(p->cameras);
     usi_outbox_destroy(p->outbox);
     for (int32_t i = 0; i < p->n_robot; i++) {
         const usi_robot *r = &p->robot[i];

@@ -191,8 +191,9 @@ struct us_proxy {
     char *bytes;    // and encoded
     size_t n_message, n_byte;
     us_bus *bus;
-    us_gate *gate;      // NULL: no robot on the network
-    usi_robot **gated;  // robots by their number at the gate
+    us_gate *gate;                // NULL: no robot on the network
+    struct usi_cameras *cameras;  // NULL: the model has none
+    usi_robot **gated;            // robots by their number at the gate
     usi_outbox *outbox;
     usi_record_tap record;  // .sample NULL: nothing is recorded
     us_writer *clock;

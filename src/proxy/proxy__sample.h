@@ -48,7 +48,8 @@ typedef void usi_sample_function(usi_sampling *w);
 usi_sample_function usi_sample_joint_states, usi_sample_odom, usi_sample_tf, usi_sample_tf_static,
     usi_sample_imu, usi_sample_description, usi_sample_battery, usi_sample_diagnostics, usi_sample_truth,
     usi_sample_motor_group, usi_sample_locomotor, usi_sample_pose_estimator, usi_sample_navigator,
-    usi_sample_points, usi_sample_scan, usi_sample_readings;
+    usi_sample_points, usi_sample_scan, usi_sample_readings, usi_sample_image, usi_sample_camera_info,
+    usi_sample_depth;
 
 // sample_lidar.c: when the turn began that a lidar shows, ns; and whether a topic of so many Hz sends it now.
 int64_t usi_lidar_sample_time(const us_sim *sim, int32_t lidar);

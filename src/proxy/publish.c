@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/rate.h"
+#include "proxy/cameras.h"
 #include "proxy/proxy__sample.h"
 #include "proxy/rover_link.h"
 #include "proxy/serial_face.h"
@@ -131,11 +132,11 @@ static void send_arrived(us_proxy *p, usi_robot *r, int64_t time) {
 static bool is_heard(const us_proxy *p, const usi_robot *r, const usi_robot_state *s, int64_t tick,
                      int32_t topic) {
     const int32_t channel = r->outlet[topic].channel;
-    // What is true of sensors is many samples, and mostly nobody's.
+    // What is true of sensors is many samples, and mostly nobody's; so are pictures.
     const usi_topic *t = &r->model->topic[topic];
-    const bool is_asked = t->is_truth && t->sensor >= 0;
-    // Clouds of them are as large as the robot's, and are made again by running a recording.
-    const bool is_cloud = is_asked && usi_is_frame_source((int32_t)t->source);
+    const bool is_asked = (t->is_truth && t->sensor >= 0) || usi_is_picture_source((int32_t)t->source);
+    // Clouds of truth are as large as the robot's, and are made again by running a recording.
+    const bool is_cloud = t->is_truth && t->sensor >= 0 && usi_is_frame_source((int32_t)t->source);
     if (p->record.sample && !is_cloud) return true;
     if (is_asked ? r->outlet[topic].writer && us_writer_n_match(r->outlet[topic].writer) > 0
                  : p->outbox != NULL)
@@ -158,6 +159,35 @@ static bool is_reading_due(const us_proxy *p, const us_sim *sim, const usi_topic
            usi_times_due(t->rate, p->step, s->tick_before + k->phase);
 }
 
+// Pictures of samples that were just taken are asked for where somebody wants them.
+static void ask_for_pictures(us_proxy *p, const usi_robot *r, const us_sim *sim, const usi_robot_state *s) {
+    const int64_t tick = us_sim_get_tick(sim);
+    for (int32_t k = r->model->first_sensor; k < r->model->first_sensor + r->model->n_sensor; k++) {
+        bool is_wanted = false;
+        for (int32_t i = 0; i < r->n_topic; i++) {
+            const usi_topic *t = &r->model->topic[i];
+            is_wanted = is_wanted || (t->sensor == k && usi_is_picture_source((int32_t)t->source) &&
+                                      r->outlet[i].channel >= 0 && is_heard(p, r, s, tick, i));
+        }
+        usi_cameras_notice(p->cameras, sim, k, is_wanted, p->record.sample != NULL);
+    }
+}
+
+// A picture is made, and is one of those that the topic's rate lets through.
+static bool is_picture_due(us_proxy *p, const us_sim *sim, const usi_topic *t) {
+    if (!usi_cameras_is_ready(p->cameras, sim, t->sensor, p->record.sample != NULL)) return false;
+    const int64_t phase = sim->model->sensor[t->sensor].phase;
+    int64_t before;
+    const int64_t tick = usi_cameras_tick(p->cameras, t->sensor, &before);
+    return usi_times_due(t->rate, p->step, tick + phase) != usi_times_due(t->rate, p->step, before + phase);
+}
+
+static void forget_pictures(us_proxy *p, const usi_robot *r, const us_sim *sim) {
+    for (int32_t k = r->model->first_sensor; k < r->model->first_sensor + r->model->n_sensor; k++) {
+        if (usi_cameras_is_ready(p->cameras, sim, k, false)) usi_cameras_done(p->cameras, k);
+    }
+}
+
 static bool is_sent_once(const usi_topic *t) { return us_topic_source_view((int32_t)t->source)->is_once; }
 
 static void sample(usi_sampling *w, int32_t topic) {
@@ -177,13 +207,18 @@ static void sample(usi_sampling *w, int32_t topic) {
         [USI_SOURCE_NAVIGATOR] = usi_sample_navigator,
         [USI_SOURCE_POINTS] = usi_sample_points,
         [USI_SOURCE_SCAN] = usi_sample_scan,
-        [USI_SOURCE_READINGS] = usi_sample_readings};
+        [USI_SOURCE_READINGS] = usi_sample_readings,
+        [USI_SOURCE_IMAGE] = usi_sample_image,
+        [USI_SOURCE_CAMERA_INFO] = usi_sample_camera_info,
+        [USI_SOURCE_DEPTH] = usi_sample_depth};
     const usi_topic *t = &w->r->model->topic[topic];
     w->used = 0;
     w->outlet = topic;
     w->sensor = t->sensor;
     w->is_truth = t->is_truth;
-    w->of_time = usi_is_frame_source((int32_t)t->source)
+    w->of_time = usi_is_picture_source((int32_t)t->source)
+                     ? usi_time_of(w->p, usi_cameras_tick(w->p->cameras, t->sensor, NULL))
+                 : usi_is_frame_source((int32_t)t->source)
                      ? usi_lidar_sample_time(w->sim, w->p->model->sensor[t->sensor].lidar)
                  : t->sensor < 0 ? w->time
                                  : usi_time_of(w->p, t->is_truth ? w->sim->now.sensor[t->sensor].sampled
@@ -208,19 +243,23 @@ void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_s
     // A computer that has just started sends anew what is sent once.
     is_first = is_first || (s->faults.boot_tick != 0 && s->faults.boot_tick == tick);
     if (is_first && is_up) usi_robot_log_start(p, r, sim, s);
+    if (p->cameras) ask_for_pictures(p, r, sim, s);
     for (int32_t i = 0; i < r->n_topic; i++) {
         const usi_topic *t = &r->model->topic[i];
         // A computer that is off or starts sends nothing. Where the robot really is does not depend on it.
         if (r->outlet[i].channel < 0 || (!is_up && !t->is_truth)) continue;
         // Readings leave when they have arrived.
         const bool is_frame = usi_is_frame_source((int32_t)t->source);
-        const bool is_now = is_frame && t->is_truth ? usi_lidar_truth_is_due(sim, t->sensor)
-                            : is_frame              ? usi_lidar_is_due(sim, t->sensor, t->rate)
-                            : t->sensor >= 0        ? is_reading_due(p, sim, t, phase)
-                                                    : usi_is_due(t->rate, p->step, phase);
+        const bool is_picture = usi_is_picture_source((int32_t)t->source);
+        const bool is_now = is_picture                ? is_picture_due(p, sim, t)
+                            : is_frame && t->is_truth ? usi_lidar_truth_is_due(sim, t->sensor)
+                            : is_frame                ? usi_lidar_is_due(sim, t->sensor, t->rate)
+                            : t->sensor >= 0          ? is_reading_due(p, sim, t, phase)
+                                                      : usi_is_due(t->rate, p->step, phase);
         const bool is_due = is_sent_once(t) ? is_first : is_now && is_heard(p, r, s, tick, i);
         if (is_due) sample(&w, i);
     }
+    if (p->cameras) forget_pictures(p, r, sim);
     if (is_up) usi_interface_publish(p, r, sim, s, is_first, USI_SINK_ALL);
     send_arrived(p, r, w.time);
 }
@@ -264,6 +303,7 @@ void us_proxy_publish(us_proxy *p, us_sim *sim) {
         if (r->packet && usi_is_up(s)) usi_lidar_packets_send(p, r, sim);
         if (usi_is_up(s)) usi_faces_observe(r->faces, r, sim, s);
     }
+    usi_cameras_start(p->cameras);
     usi_proxy_tend(p, sim);
     if (p->outbox && p->n_sample != n) usi_outbox_ring(p->outbox);
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proxy/cameras.h"
 #include "proxy/proxy__robot.h"
 #include "sim/sim.h"
 
@@ -216,6 +217,7 @@ us_status usi_proxy_prepare(us_proxy *p, const us_model *model, int32_t first, u
     us_status status = usi_robots_make(next);
     if (status) us_error_set(err, status, NULL, "free memory", "no memory left for the robots' network");
     if (!status) status = check(p, next, err);
+    if (!status) status = usi_cameras_create(model, &p->allocator, &next->cameras, err);
     if (status) {
         usi_proxy_drop(next);
         return status;
@@ -227,6 +229,7 @@ us_status usi_proxy_prepare(us_proxy *p, const us_model *model, int32_t first, u
 void usi_proxy_drop(us_proxy *next) {
     if (!next) return;
     const us_allocator a = next->allocator;
+    usi_cameras_destroy(next->cameras);
     usi_arena_fini(&next->bound);
     usi_arena_fini(&next->arena);
     usi_release(&a, next, sizeof *next, _Alignof(us_proxy));
@@ -240,6 +243,9 @@ void usi_proxy_go_on(us_proxy *p, us_proxy *next) {
     const usi_arena old = p->bound;
     p->bound = next->bound;
     next->bound = old;
+    usi_cameras *cameras = p->cameras;
+    p->cameras = next->cameras;
+    next->cameras = cameras;
     p->model = next->model;
     p->seed = next->model->seed;
     p->first_robot = next->first_robot;

@@ -248,6 +248,10 @@ static inline const double *usi_sim_reading(const us_sim *s, int32_t sensor) {
 // Those of robots and sensors of the same names go on; `to` has its positions and velocities.
 void usi_sim_carry_sensors(const us_sim *from, us_sim *to);
 
+// mirror.c: into another sim of the same model, what can be seen of this one: poses, sensors, materials. Not
+// soil: usi_deformables_save and usi_deformables_restore. The other one is not to be stepped.
+void usi_sim_mirror(const us_sim *from, us_sim *to);
+
 // lidar.c: memory for the frames of lidars; none seen yet; what the beams meet that fired within the last
 // step; what a snapshot has of them (`to` NULL: the length alone) and back (false: it does not fit, and
 // nothing has changed); and those of lidars of the same names and makes go on in another model.

@@ -193,6 +193,26 @@ static us_status read_lidar(gazebo *g, us_sensor_def *s) {
 
 // ---------------------------------------------------------------- a sensor
 
+// ---------------------------------------------------------------- cameras
+
+static void read_camera(gazebo *g, us_sensor_def *s, const char *type) {
+    static const char *const numbers[][2] = {{"width", "image/width"},  {"height", "image/height"},
+                                             {"fov", "horizontal_fov"}, {"k1", "distortion/k1"},
+                                             {"k2", "distortion/k2"},   {"k3", "distortion/k3"},
+                                             {"p1", "distortion/p1"},   {"p2", "distortion/p2"}};
+    const xmlNode *camera = at(g->node, "camera");
+    const char *format = text_at(camera, "image/format");
+    us_sensor_setting *settings = (us_sensor_setting *)(uintptr_t)s->settings;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (!text_at(camera, numbers[i][1])) continue;
+        settings[s->n_setting++] = (us_sensor_setting){numbers[i][0], number_at(camera, numbers[i][1], 0)};
+    }
+    if (format && (strcmp(format, "L8") == 0 || strcmp(format, "L16") == 0 || strcmp(format, "L_INT8") == 0))
+        settings[s->n_setting++] = (us_sensor_setting){"pixels", 0};
+    if (strcmp(type, "camera") != 0) settings[s->n_setting++] = (us_sensor_setting){"depth", 1};
+    if (camera) note_others(g, camera, " image horizontal_fov distortion ");
+}
+
 // A name that ROS takes.
 static const char *clean_name(gazebo *g, const char *name) {
     char text[100];
@@ -266,6 +286,8 @@ static us_status add_sensor(gazebo *g, const char *type, const us_sensor_kind *k
         status = read_lidar(g, s);
     else if (strcmp(kind->name, "imu") == 0)
         read_imu(g, s);
+    else if (strcmp(kind->name, "camera") == 0)
+        read_camera(g, s, type);
     else if (at(g->node, type) && usi_xml_child(at(g->node, type), NULL))
         note(g, type);
     if (status) return status;
@@ -276,9 +298,10 @@ static us_status add_sensor(gazebo *g, const char *type, const us_sensor_kind *k
         return warn(g, why.remedy, message);
     }
     g->d->n_sensor++;
-    note_others(g, g->node,
-                " pose update_rate topic always_on visualize ray lidar imu gps navsat altimeter magnetometer "
-                "force_torque contact plugin ");
+    note_others(
+        g, g->node,
+        " pose update_rate topic always_on visualize ray lidar camera imu gps navsat altimeter magnetometer "
+        "force_torque contact plugin ");
     if (usi_xml_child(g->node, "plugin")) note(g, "plugin");
     status = add_topic(g, s);
     if (status || !g->unknown[0]) return status;

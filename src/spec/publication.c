@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text_value.h"
+#include "spec/camera_device.h"
 #include "spec/lidar_device.h"
 #include "spec/sensor_kind.h"
 #include "spec/spec.h"
@@ -66,6 +67,39 @@ const us_sensor_def *usi_find_sensor_def(const us_network_def *d, const char *na
     return NULL;
 }
 
+// What a camera publishes beside its pictures, behind its name and a "/".
+static const struct {
+    const char *name;
+    usi_source_kind source;
+} camera_parts[] = {{"camera_info", USI_SOURCE_CAMERA_INFO}, {"depth", USI_SOURCE_DEPTH}};
+enum { N_CAMERA_PART = sizeof camera_parts / sizeof *camera_parts };
+
+static bool has_part(const us_sensor_def *s, int part) {
+    return usi_is_camera_def(s) && (camera_parts[part].source != USI_SOURCE_DEPTH || usi_camera_has_depth(s));
+}
+
+static const us_sensor_def *find_camera_part(const us_network_def *d, const char *name,
+                                             usi_source_kind *out_source) {
+    const char *slash = strrchr(name, '/');
+    for (int32_t i = 0; i < d->n_sensor && slash; i++) {
+        const us_sensor_def *s = &d->sensors[i];
+        const size_t n = (size_t)(slash - name);
+        if (strlen(s->name) != n || strncmp(s->name, name, n) != 0) continue;
+        for (int k = 0; k < N_CAMERA_PART; k++) {
+            if (strcmp(slash + 1, camera_parts[k].name) != 0 || !has_part(s, k)) continue;
+            *out_source = camera_parts[k].source;
+            return s;
+        }
+    }
+    return NULL;
+}
+
+const us_sensor_def *usi_find_source_sensor(const us_network_def *d, const char *source) {
+    usi_source_kind part = USI_SOURCE_READINGS;
+    const us_sensor_def *s = usi_find_sensor_def(d, source);
+    return s ? s : find_camera_part(d, source, &part);
+}
+
 bool usi_has_own_frame(const us_sensor_def *s) {
     const us_pose X = s->X_BS;
     return X.p.x != 0 || X.p.y != 0 || X.p.z != 0 || X.q.x != 0 || X.q.y != 0 || X.q.z != 0;
@@ -82,6 +116,7 @@ static int32_t find_own_source(const char *name) {
 usi_source_kind usi_sensor_source(const us_sensor_def *s) {
     const us_sensor_kind *k = usi_sensor_kind_of(s);
     if (k == us_sensor_kind_view(0)) return USI_SOURCE_IMU;
+    if (usi_is_camera_def(s)) return USI_SOURCE_IMAGE;
     if (!k->is_frame) return USI_SOURCE_READINGS;
     return s->lidar && usi_lidar_is_planar(s->lidar) ? USI_SOURCE_SCAN : USI_SOURCE_POINTS;
 }
@@ -96,12 +131,14 @@ const char *usi_sensor_topic(const us_sensor_def *s) {
 int32_t usi_find_source(const us_network_def *d, const char *name) {
     const us_sensor_def *sensor = usi_find_sensor_def(d, name);
     const int32_t own = find_own_source(name);
+    usi_source_kind part = USI_SOURCE_READINGS;
+    if (!sensor && find_camera_part(d, name, &part)) return (int32_t)part;
     // No robot has a lidar anyway.
     return sensor ? (int32_t)usi_sensor_source(sensor) : usi_is_frame_source(own) ? -1 : own;
 }
 
 int32_t usi_find_source_by_topic(const char *topic) {
-    for (int32_t i = 0; i < USI_SOURCE_COUNT; i++) {
+    for (int32_t i = 0; i <= USI_SOURCE_READINGS; i++) {
         // The truth's own topic is found by the source's name alone: "odom" is the robot's.
         const char *own = i == USI_SOURCE_TRUTH ? table[i].source.name : table[i].topic;
         if (strcmp(own, topic) == 0 || (own[0] == '/' && strcmp(own + 1, topic) == 0)) return i;
@@ -110,14 +147,14 @@ int32_t usi_find_source_by_topic(const char *topic) {
 }
 
 const char *usi_publication_type(const us_network_def *d, const us_publication_def *t) {
-    const us_sensor_def *sensor = usi_find_sensor_def(d, t->source);
+    const us_sensor_def *sensor = usi_find_source_sensor(d, t->source);
     const int32_t source = usi_find_source(d, t->source);
     if (source == USI_SOURCE_READINGS && sensor->kind->message) return sensor->kind->message;
     return table[source].source.type;
 }
 
 double usi_publication_rate(const us_network_def *d, const char *name) {
-    const us_sensor_def *sensor = usi_find_sensor_def(d, name);
+    const us_sensor_def *sensor = usi_find_source_sensor(d, name);
     if (sensor && sensor->rate > 0) return sensor->rate;
     return table[usi_find_source(d, name)].source.rate;
 }
@@ -222,6 +259,10 @@ us_status usi_check_sensor(const us_spec *spec, const us_network_def *d, int32_t
         status = usi_check_lidar(s->lidar, s->rate, err);
         if (status) return status;
     }
+    if (usi_is_camera_def(s)) {
+        status = usi_check_camera(s, err);
+        if (status) return status;
+    }
     int32_t own = find_own_source(s->name);
     // A lidar may be called "lidar" or "scanner", whichever it is.
     const bool is_its_own =
@@ -244,8 +285,8 @@ us_status usi_check_sensor(const us_spec *spec, const us_network_def *d, int32_t
 static us_status fail_source(const us_network_def *d, const char *name, us_error *err) {
     const char *known[USI_SOURCE_COUNT + USI_SENSOR_LIMIT];
     int32_t n = 0;
-    for (int32_t i = 0; i < USI_SOURCE_COUNT; i++) {
-        if (!usi_is_frame_source(i) && i != USI_SOURCE_READINGS) known[n++] = table[i].source.name;
+    for (int32_t i = 0; i < USI_SOURCE_READINGS; i++) {
+        if (!usi_is_frame_source(i)) known[n++] = table[i].source.name;
     }
     for (int32_t i = 0; i < d->n_sensor && i < USI_SENSOR_LIMIT; i++)
         known[n++] = d->sensors[i].name;
@@ -345,25 +386,40 @@ static const char *own_topic(usi_arena *arena, const us_network_def *d, const ch
     if (i == USI_SOURCE_TRUTH) {
         truth_topic(d->namespace_, topic, sizeof topic);
     } else {
-        snprintf(topic, sizeof topic, "%s/%s", source, sensor ? usi_sensor_topic(sensor) : "data");
+        usi_source_kind part = USI_SOURCE_READINGS;
+        const us_sensor_def *camera = sensor ? NULL : find_camera_part(d, source, &part);
+        const char *last = sensor   ? usi_sensor_topic(sensor)
+                           : camera ? strchr(table[part].topic, '/')
+                                    : "data";
+        snprintf(topic, sizeof topic, "%s%s%s", source, last && last[0] != '/' ? "/" : "", last ? last : "");
     }
     return usi_arena_text(arena, topic, &is_good);
 }
 
 bool usi_complete_publications(usi_arena *arena, us_network_def *d) {
-    size_t cap = (size_t)d->n_topic + USI_SOURCE_COUNT + (size_t)d->n_sensor;
+    size_t cap = (size_t)d->n_topic + USI_SOURCE_COUNT + (1 + N_CAMERA_PART) * (size_t)d->n_sensor;
     us_publication_def *out = usi_arena_alloc(arena, cap * sizeof *out, _Alignof(us_publication_def));
     if (!out) return false;
     int32_t n = 0;
-    for (int32_t i = 0; i < USI_SOURCE_COUNT; i++) {
+    for (int32_t i = 0; i < USI_SOURCE_READINGS; i++) {
         const char *name = table[i].source.name;
-        if (i != USI_SOURCE_READINGS && !is_named(d, name) && usi_find_source(d, name) >= 0)
+        if (!is_named(d, name) && usi_find_source(d, name) >= 0)
             out[n++] = (us_publication_def){.source = name, .rate = usi_publication_rate(d, name)};
     }
     for (int32_t i = 0; i < d->n_sensor; i++) {
         const char *name = d->sensors[i].name;
         if (find_own_source(name) < 0 && !is_named(d, name))
             out[n++] = (us_publication_def){.source = name, .rate = usi_publication_rate(d, name)};
+        for (int k = 0; k < N_CAMERA_PART; k++) {
+            if (!has_part(&d->sensors[i], k)) continue;
+            char text[USI_TOPIC_NAME];
+            bool is_text = true;
+            snprintf(text, sizeof text, "%s/%s", name, camera_parts[k].name);
+            if (is_named(d, text)) continue;
+            const char *part = usi_arena_text(arena, text, &is_text);
+            if (!is_text) return false;
+            out[n++] = (us_publication_def){.source = part, .rate = usi_publication_rate(d, part)};
+        }
     }
     // Those that were written stand last: of two that do not go together, one of them is wrong.
     for (int32_t i = 0; i < d->n_topic; i++)

@@ -25,7 +25,10 @@
     X(NAVIGATOR, "navigator", "navigator/status", "understudy_msgs/msg/NavigatorStatus", 5, false)          \
     X(POINTS, "lidar", "points", "sensor_msgs/msg/PointCloud2", 10, false)                                  \
     X(SCAN, "scanner", "scan", "sensor_msgs/msg/LaserScan", 40, false)                                      \
-    X(READINGS, "readings", "data", "understudy_msgs/msg/SensorReadings", 100, false)
+    X(READINGS, "readings", "data", "understudy_msgs/msg/SensorReadings", 100, false)                       \
+    X(IMAGE, "camera", "image_raw", "sensor_msgs/msg/Image", 10, false)                                     \
+    X(CAMERA_INFO, "camera_info", "camera_info", "sensor_msgs/msg/CameraInfo", 10, false)                   \
+    X(DEPTH, "camera_depth", "depth/image_raw", "sensor_msgs/msg/Image", 10, false)
 
 typedef enum usi_source_kind {
 #define USI_SOURCE_ENUM(code, name, topic, type, rate, is_once) USI_SOURCE_##code,
@@ -83,7 +86,11 @@ const char *usi_command_name(const us_network_def *def, int32_t topic);
 // Whether samples of a source are readings of a sensor.
 static inline bool usi_is_sensor_source(int32_t source) {
     return source == USI_SOURCE_IMU || source == USI_SOURCE_BATTERY || source == USI_SOURCE_POINTS ||
-           source == USI_SOURCE_SCAN || source == USI_SOURCE_READINGS;
+           source == USI_SOURCE_SCAN || source >= USI_SOURCE_READINGS;
+}
+// Pictures of cameras: they leave when they are made.
+static inline bool usi_is_picture_source(int32_t source) {
+    return source == USI_SOURCE_IMAGE || source == USI_SOURCE_DEPTH;
 }
 // Frames of lidars: they leave when a turn is whole.
 static inline bool usi_is_frame_source(int32_t source) {
@@ -96,6 +103,9 @@ int32_t usi_find_source(const us_network_def *d, const char *name);
 int32_t usi_find_source_by_topic(const char *topic);
 // A sensor that was asked for, by name; NULL: none.
 const us_sensor_def *usi_find_sensor_def(const us_network_def *d, const char *name);
+// The sensor of a publication's source: of that name, or the camera "eye" of "eye/camera_info" and, where it
+// has depths, of "eye/depth".
+const us_sensor_def *usi_find_source_sensor(const us_network_def *d, const char *source);
 // The last part of its own topic: "data", "points" or "scan"; and the source of what it says.
 const char *usi_sensor_topic(const us_sensor_def *sensor);
 usi_source_kind usi_sensor_source(const us_sensor_def *sensor);

@@ -61,6 +61,7 @@ static us_status read_world(usi_reader *r, const xmlNode *node, us_world_setting
             "write how many contact points there may be, or 0 for a number that follows from the shapes",
             "max-contact: %d is negative", (int)w->max_contact);
     status = usi_scene_sky(r, node, &w->sky);
+    if (!status) status = usi_scene_light(r, node, &w->sky.light);
     if (status) return status;
     if (usi_xml_attr(node, "solver")) w->solver = usi_xml_attr(node, "solver");
     if (usi_xml_attr(node, "fidelity")) w->fidelity = usi_xml_attr(node, "fidelity");

@@ -74,6 +74,8 @@ us_status usi_measure_in(const char *text, const char *unit, double *out, us_err
 // names a planet alone.
 us_status usi_scene_sky(usi_reader *r, const xmlNode *node, us_sky *sky);
 us_status usi_scene_sky_of_ground(usi_reader *r, const xmlNode *root);
+// scene_light.c: the <light> of a <world>.
+us_status usi_scene_light(usi_reader *r, const xmlNode *world, us_light_def *light);
 bool usi_is_site(const char *path);  // a directory, or written as one
 us_status usi_scene_site(usi_reader *r, const xmlNode *node, const char *path, us_shape_def *s);
 

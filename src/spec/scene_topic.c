@@ -61,7 +61,11 @@ static us_status read_topic(usi_reader *r, const xmlNode *node, us_network_def *
         } else if (slash) {
             t->source = usi_reader_text(r, "%.*s", (int)(slash - name), name);
             const us_sensor_def *sensor = t->source ? usi_find_sensor_def(d, t->source) : NULL;
-            if (!sensor || strcmp(slash + 1, usi_sensor_topic(sensor)) != 0) t->source = NULL;
+            // Pictures of depths are on "eye/depth/image_raw", and "eye/camera_info" is its own source.
+            const bool is_depth = t->source && usi_find_source(d, t->source) == USI_SOURCE_DEPTH &&
+                                  strcmp(slash + 1, "image_raw") == 0;
+            if (!is_depth && (!sensor || strcmp(slash + 1, usi_sensor_topic(sensor)) != 0)) t->source = NULL;
+            if (!t->source && usi_find_source(d, name) == USI_SOURCE_CAMERA_INFO) t->source = name;
         }
         if (!t->source || usi_find_source(d, t->source) < 0) return fail_topic(r, node, d, name);
     }
@@ -69,7 +73,7 @@ static us_status read_topic(usi_reader *r, const xmlNode *node, us_network_def *
     if (status) return usi_fail(r, status, node, why.remedy, "%.300s", why.message);
     t->rate = usi_publication_rate(d, t->source);
     status = usi_scene_rate(r, node, "rate", &t->rate);
-    const us_sensor_def *sensor = usi_find_sensor_def(d, t->source);
+    const us_sensor_def *sensor = usi_find_source_sensor(d, t->source);
     if (status || !sensor || sensor->rate == 0 || t->rate <= sensor->rate * (1 + 1e-9)) return status;
     status = usi_warn(r, node, "lower the rate, or raise the sensor's",
                       "rate: the sensor samples at %g Hz, and no sample is sent twice", sensor->rate);

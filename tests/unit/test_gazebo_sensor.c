@@ -94,13 +94,41 @@ static void a_ray_sensor_is_a_lidar(void **state) {
     us_spec_destroy(spec);
 }
 
+static void a_camera_has_its_size_lens_and_depths(void **state) {
+    (void)state;
+    us_spec *spec = load(
+        "<gazebo reference='base'><sensor name='eye' "
+        "type='depth_camera'><update_rate>15</update_rate><camera>"
+        "<horizontal_fov>1.2</horizontal_fov><image><width>320</width><height>200</height><format>L8</format>"
+        "</image><distortion><k1>-0.1</k1></distortion><clip><near>0.1</near></clip></camera></sensor></"
+        "gazebo>"
+        "<gazebo reference='base'><sensor name='flat' "
+        "type='camera'><camera><horizontal_fov>4</horizontal_fov>"
+        "</camera></sensor></gazebo>");
+    const us_sensor_def *s = find(spec, "eye");
+    static const us_sensor_setting expected[] = {{"width", 320}, {"height", 200}, {"fov", 1.2},
+                                                 {"k1", -0.1},   {"pixels", 0},   {"depth", 1}};
+    assert_non_null(s);
+    assert_string_equal(s->kind->name, "camera");
+    assert_true(s->rate == 15);
+    assert_int_equal(s->n_setting, 6);
+    for (int i = 0; i < 6; i++) {
+        assert_string_equal(s->settings[i].parameter, expected[i].parameter);
+        assert_true(s->settings[i].value == expected[i].value);
+    }
+    assert_non_null(strstr(warning_of(spec, "\"eye\""), "clip"));
+    assert_non_null(strstr(warning_of(spec, "\"flat\""), "more than a flat picture can show"));
+    assert_null(find(spec, "flat"));
+    us_spec_destroy(spec);
+}
+
 static void what_is_not_understood_is_named_once(void **state) {
     (void)state;
     us_spec *spec =
         load("<gazebo reference='base'><sensor name='a' type='imu'><imu><linear_acceleration><x><noise>"
              "<bias_mean>0.1</bias_mean><stddev>0.1</stddev></noise></x></linear_acceleration>"
              "<orientation_reference_frame/></imu><plugin filename='libx.so'/></sensor></gazebo>"
-             "<gazebo reference='base'><sensor name='b' type='camera'/></gazebo>"
+             "<gazebo reference='base'><sensor name='b' type='thermal_camera'/></gazebo>"
              "<gazebo reference='base'><sensor name='c' type='telepathy'/></gazebo>"
              "<gazebo><sensor name='d' type='imu'/></gazebo>");
     const char *a = warning_of(spec, "\"a\"");
@@ -110,7 +138,7 @@ static void what_is_not_understood_is_named_once(void **state) {
     assert_non_null(strstr(a, "orientation_reference_frame"));
     assert_non_null(strstr(a, "plugin"));
     assert_non_null(find(spec, "a"));
-    assert_non_null(warning_of(spec, "\"camera\""));
+    assert_non_null(warning_of(spec, "\"thermal_camera\""));
     assert_null(find(spec, "b"));
     assert_non_null(warning_of(spec, "\"telepathy\""));
     assert_non_null(warning_of(spec, "\"d\""));
@@ -122,6 +150,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_imu_has_its_pose_rate_noise_and_topic),
         cmocka_unit_test(a_ray_sensor_is_a_lidar),
+        cmocka_unit_test(a_camera_has_its_size_lens_and_depths),
         cmocka_unit_test(what_is_not_understood_is_named_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

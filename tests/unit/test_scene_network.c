@@ -242,10 +242,10 @@ static void the_schema_knows_every_topic_and_every_kind_of_locomotion(void **sta
                                          "locomotor/status",
                                          "pose_estimator/status",
                                          "navigator/status"};
-    // The last three are those of lidars and of other sensors, which a cart has none of.
+    // The last six are those of lidars, of other sensors and of cameras, which a cart has none of.
     enum { N_OWN = sizeof topics / sizeof *topics };
-    assert_non_null(us_topic_source_view(N_OWN + 2));
-    assert_null(us_topic_source_view(N_OWN + 3));
+    assert_non_null(us_topic_source_view(N_OWN + 5));
+    assert_null(us_topic_source_view(N_OWN + 6));
     for (int i = 0; i < N_OWN; i++) {
         char inside[200];
         snprintf(inside, sizeof inside, "<network><topic name='%s' rate='7 Hz'/></network>", topics[i]);
