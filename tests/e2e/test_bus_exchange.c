@@ -107,11 +107,14 @@ static void check_matches(const char *vendor, const char *other) {
         writers[i] = add_writer(a, topic, usi_type_string, cases[i].writer);
         readers[i] = add_reader(b, topic, usi_type_string, cases[i].reader, NULL, NULL);
     }
-    // Discovery is done when the last pair, which fits, has met; matching is decided when an endpoint becomes
-    // known.
+    // Discovery is done when the last pair, which fits, has met, and all others that fit; matching is decided
+    // when an endpoint becomes known.
     us_writer *last_writer = add_writer(a, "/last", usi_type_string, reliable);
     us_reader *last_reader = add_reader(b, "/last", usi_type_string, reliable, NULL, NULL);
     WAIT_FOR(us_writer_n_match(last_writer) == 1 && us_reader_n_match(last_reader) == 1);
+    for (int i = 0; i < N; i++)
+        WAIT_FOR(us_writer_n_match(writers[i]) >= cases[i].is_match &&
+                 us_reader_n_match(readers[i]) >= cases[i].is_match);
     for (int i = 0; i < N; i++) {
         assert_int_equal(us_writer_n_match(writers[i]), cases[i].is_match);
         assert_int_equal(us_reader_n_match(readers[i]), cases[i].is_match);

@@ -172,6 +172,7 @@ static void operators_see_the_same_robot_as_the_proxy(void **state) {
                                       "says rt/tf_static\n"
                                       "says rt/understudy/truth/k10/battery\n"
                                       "says rt/understudy/truth/k10/imu\n"
+                                      "says rt/understudy/truth/k10/lidar\n"
                                       "says rt/understudy/truth/k10/odom\n";
     // What only a thing has that can be switched off.
     static const char hardware_alone[] = "hears rt/k10/emergency_stop\n"

@@ -311,6 +311,23 @@ static void states_come_at_most_at_their_rate_and_the_last_one_always_comes(void
 
 // ---- Making one ----
 
+// Binds to a port that no other program has for TCP.
+static int take_udp_of_a_free_tcp_port(int udp) {
+    bool is_taken = false;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    for (int i = 0; i < 100 && !is_taken; i++) {
+        const int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        socklen_t length = sizeof at;
+        at.sin_port = 0;
+        assert_int_equal(bind(tcp, (struct sockaddr *)&at, sizeof at), 0);
+        assert_int_equal(getsockname(tcp, (struct sockaddr *)&at, &length), 0);
+        is_taken = bind(udp, (struct sockaddr *)&at, sizeof at) == 0;
+        close(tcp);
+    }
+    assert_true(is_taken);
+    return ntohs(at.sin_port);
+}
+
 static void a_port_in_use_is_said_with_what_to_do(void **state) {
     (void)state;
     usi_motor_server_def def = rig_def();
@@ -327,11 +344,7 @@ static void a_port_in_use_is_said_with_what_to_do(void **state) {
 
     // And when UDP alone is taken.
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof at;
-    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &length), 0);
-    def.port = ntohs(at.sin_port);
+    def.port = take_udp_of_a_free_tcp_port(fd);
     assert_int_equal(usi_motor_server_create(&def, &second, &err), US_ERR_IO);
     assert_non_null(strstr(err.message, "UDP"));
     close(fd);
