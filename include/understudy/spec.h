@@ -302,9 +302,9 @@ typedef struct us_load_def {
     bool skip_meshes;           // do not open mesh files (their shapes keep no vertex counts)
     bool skip_plugins;          // do not load the libraries of <plugin>; their models stay unknown
     // Whether a file that the scene or robot names may be opened: `kind` says what it is ("plug-in", "mesh",
-    // "scene file", "robot file", "height file", "raster", "site"), `path` where it would be opened, of a
-    // mesh its name as it is written. False: the load ends with US_ERR_ACCESS. NULL: all may. Not asked about
-    // the file that us_spec_load itself is given.
+    // "scene file", "robot file", "height file", "raster", "site", "interface file", "table of beams"),
+    // `path` where it would be opened, of a mesh its name as it is written. False: the load ends with
+    // US_ERR_ACCESS. NULL: all may. Not asked about the file that us_spec_load itself is given.
     bool (*may_open)(void *context, const char *kind, const char *path);
     // Progress of large rasters, which take seconds: the file and the fraction read. May be NULL.
     void (*progress)(void *context, const char *file, double share);

@@ -65,6 +65,7 @@ static void openssl_accepts_what_was_made(void **state) {
     }
     assert_true(shell(
         "test \"$(stat -c %%a keystore/private keystore/private/ca.key.pem | tr '\\n' ' ')\" = '700 600 '"));
+    assert_true(shell("test \"$(stat -c %%a keystore/enclaves/*/key.pem | sort -u)\" = 600"));
     outcome a = run("keys list keystore --json");
     cJSON *list = parse_json(a.out);
     assert_int_equal(cJSON_GetArraySize(list), 4);

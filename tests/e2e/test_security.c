@@ -398,6 +398,19 @@ static void clients_that_match_both_dialects_are_heard_in_their_own(void **state
     us_bus_close(rover);
 }
 
+// Own participants have their vendor's name, and others that of theirs where keys do not hide it.
+static void expect_vendors(us_bus *bus, const char *own, const char *other) {
+    us_participant all[64];
+    int32_t n = 0, n_own = 0, n_other = 0;
+    assert_int_equal(us_bus_list_participants(bus, all, 64, &n), US_OK);
+    for (int32_t i = 0; i < n && i < 64; i++) {
+        n_own += all[i].is_own && !strcmp(all[i].vendor, own);
+        n_other += !all[i].is_own && !strcmp(all[i].vendor, other);
+    }
+    assert_int_equal(n_own, 1);
+    assert_true(n_other >= 1);
+}
+
 // Endpoints of a service in one dialect, which an engine of the other matches: no client of that takes the
 // service for ready.
 static void services_of_another_dialect_are_not_ready(void **state) {
@@ -421,6 +434,7 @@ static void services_of_another_dialect_are_not_ready(void **state) {
         WAIT_FOR(us_writer_n_match(plain_out) == 1 && us_reader_n_match(plain_in) == 1 &&
                  us_reader_n_match(in) == n && us_writer_n_match(out) == n);
         assert_false(us_client_is_ready(client));
+        expect_vendors(server, vendors[i], i == 0 ? "" : "cyclone");
         us_client_remove(client);
         us_bus_close(asker);
         us_bus_close(server);
