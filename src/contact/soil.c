@@ -410,9 +410,11 @@ static double carry(const usi_soil_contact *k, double pressure, double n, double
     return k->area * p;
 }
 
-static void foot_law(usi_soil_contact *k, const us_soil *soil, const us_touch *seen, double normal_velocity,
-                     double memory[US_TOUCH_MEMORY], us_touch_law *law) {
-    double depth = fmax(k->sinkage, 0), deepest = fmax(memory[0], depth), slope, area;
+// The force of a foot at a depth and its slope; that of fresh soil, its slope, and the area.
+static void press_foot(usi_soil_contact *k, const us_soil *soil, double deepest, double normal_velocity,
+                       double *out_slope, double *out_area) {
+    const double depth = fmax(k->sinkage, 0);
+    double slope, area;
     double width =
         k->radius > 0 ? fmax(2 * sqrt(2 * k->radius * fmax(deepest, 1e-6)), 1e-4) : sqrt(fmax(k->area, 1e-8));
     double pressure = us_soil_modulus(soil, width), max = carry(k, pressure, soil->n, deepest, &slope, &area);
@@ -422,6 +424,35 @@ static void foot_law(usi_soil_contact *k, const us_soil *soil, const us_touch *s
     bool is_new = depth >= deepest;
     k->force = is_new ? max : fmax(0, max - again * (deepest - depth));
     k->stiffness = fmax(is_new && normal_velocity <= 0 ? slope : again, 1);
+    *out_slope = slope;
+    *out_area = area;
+}
+
+// The print of a foot, its area or the length of its strip, is that of the shape as it lies now, which may be
+// ten times as large in the next step when another of its faces comes down. What the soil carries may not
+// grow with it at once: coming up again it would give back what nobody pressed into it. While it carries
+// something a print is as large as it was, or as much larger as it has become deeper, several times over; and
+// grows with a time of 0.1 s besides, slower than what is thrown up and faster than what rocks to rest.
+static double steady_print(const usi_soil_contact *k, double size, const double memory[US_TOUCH_MEMORY],
+                           double step) {
+    const double growth = 4, time = 0.1;
+    if (!(memory[0] > 0 && memory[1] != 0 && k->force > 0)) return size;
+    const double deeper = fmax(0, k->sinkage / memory[0] - 1);
+    return fmin(size, fabs(memory[1]) * (1 + growth * deeper + step / time));
+}
+
+// memory[0]: how deep it was pressed; memory[1]: its print, negative where that is of something curved.
+static void foot_law(usi_soil_contact *k, const us_soil *soil, const us_touch *seen, double normal_velocity,
+                     double memory[US_TOUCH_MEMORY], us_touch_law *law) {
+    const double deepest = fmax(memory[0], fmax(k->sinkage, 0));
+    double *const print = k->radius > 0 ? &k->strip : &k->area;
+    double slope, area;
+    press_foot(k, soil, deepest, normal_velocity, &slope, &area);
+    const double steady = steady_print(k, *print, memory, seen->step);
+    if (steady < *print) {
+        *print = steady;
+        press_foot(k, soil, deepest, normal_velocity, &slope, &area);
+    }
     memory[0] = deepest;
     memory[1] = k->radius > 0 ? k->strip : k->is_curved ? -k->area : k->area;
     double mass = seen->mass, mu = k->force > 0 ? tan(soil->friction_angle) + soil->cohesion * area / k->force

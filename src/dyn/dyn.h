@@ -122,6 +122,8 @@ static inline void usi_run_all(us_dyn *d) {
 
 // Hinge angles and their sines and cosines, of all nodes at once.
 void usi_all_angles(us_dyn *d, const double *q);
+// The same of the nodes of a span, one by one; the same bits.
+void usi_angles_of(us_dyn *d, usi_span span, const double *q);
 // The following work on nodes of a span; the plain forms on all.
 void usi_kinematics_of(us_dyn *d, usi_span span, const double *q, const double *v, const double *a);
 void usi_inertias_of(us_dyn *d, usi_span span, bool want_forces);

@@ -4,6 +4,18 @@
 
 void usi_all_angles(us_dyn *d, const double *q) { usi_angles(d, q); }
 
+void usi_angles_of(us_dyn *d, usi_span span, const double *q) {
+    for (int32_t i = span.first; i < span.end; i++) {
+        const usi_node *n = &d->model->node[i];
+        if (n->kind != USI_NODE_HINGE && n->kind != USI_NODE_SCREW) continue;
+        _Alignas(32) double angle[4] = {q[n->q]}, sine[4], cosine[4];
+        usi_sincos(4, angle, sine, cosine);
+        d->angle[i] = angle[0];
+        d->sine[i] = sine[0];
+        d->cosine[i] = cosine[0];
+    }
+}
+
 void usi_kinematics_of(us_dyn *d, usi_span span, const double *q, const double *v, const double *a) {
     const us_model *m = d->model;
     for (int32_t i = span.first; i < span.end; i++) {
