@@ -310,7 +310,7 @@ void usi_lidar_points(const us_model *m, const usi_lidar *l, const usi_lidar_wea
             const uint64_t more = MORE * (shot + (uint64_t)lane);
             const usi_lidar_echo *first_echo = &echo[(i + lane) * l->n_ray];
             if (truth) truth[usi_lidar_truth_place(l, k, b->ring)] = (float)first_echo->range;
-            seen all[US_LIDAR_MAX_RAY + 1], told[2];
+            seen all[US_LIDAR_MAX_RAY + 1], told[2] = {{0, 0, 0}, {0, 0, 0}};
             bool is_near = false;
             const uint64_t counter = first + (uint64_t)(DRAWS * lane) + 4;
             int32_t n_told = 0;
