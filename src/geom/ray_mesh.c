@@ -4,8 +4,7 @@
 // triangles at a time are asked in floats whether the ray may pass through them: on one side of all three
 // edges, or nearer to them than floats can tell. Those that it may are met exactly. Where two triangles are
 // met at the same range to the last bit, the one with the lower number counts, so that hits are those of the
-// plain walk in whatever order triangles are met. Rays among 100 000 triangles take a third to a quarter of
-// the time.
+// plain walk in whatever order triangles are met. Rays into 100 000 triangles take half of the time.
 //
 // Whether a ray starts inside a closed mesh is decided by counting: it leaves once more than it enters. Only
 // rays whose first face shows its back are asked, all others see the outside.
