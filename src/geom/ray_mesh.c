@@ -4,8 +4,7 @@
 // triangles at a time are asked in floats whether the ray may pass through them: on one side of all three
 // edges, or nearer to them than floats can tell. Those that it may are met exactly. Where two triangles are
 // met at the same range to the last bit, the one with the lower number counts, so that hits are those of the
-// plain walk in whatever order triangles are met. Rays among 100 000 triangles take a third to a quarter of
-// the time.
+// plain walk in whatever order triangles are met. Rays into 100 000 triangles take half of the time.
 //
 // Whether a ray starts inside a closed mesh is decided by counting: it leaves once more than it enters. Only
 // rays whose first face shows its back are asked, all others see the outside.
@@ -75,10 +74,17 @@ static bool is_before(const mesh_cast *c, double range, int32_t index) {
     return range < c->best || (range == c->best && c->triangle >= 0 && index < c->triangle);
 }
 
+static us_vec3 normal_of(const mesh_cast *c, int32_t index) {
+    const int32_t *t = c->mesh->triangle[index];
+    const us_vec3 *v = c->mesh->vertex;
+    return usi_unit_or(us_vec3_cross(us_vec3_sub(v[t[1]], v[t[0]]), us_vec3_sub(v[t[2]], v[t[0]])),
+                       us_vec3_scale(-1, c->l.d));
+}
+
 static void cast_triangle(mesh_cast *c, int32_t index) {
     const int32_t *t = c->mesh->triangle[index];
-    const us_vec3 corner[3] = {c->mesh->vertex[t[0]], c->mesh->vertex[t[1]], c->mesh->vertex[t[2]]};
     if (c->radius > 0) {
+        const us_vec3 corner[3] = {c->mesh->vertex[t[0]], c->mesh->vertex[t[1]], c->mesh->vertex[t[2]]};
         usi_ray_span s = usi_ray_span_triangle(c->l, corner, c->radius);
         us_ray_hit hit = usi_ray_span_hit(s, c->l, c->best);
         if (is_before(c, hit.range, index)) {
@@ -96,16 +102,13 @@ static void cast_triangle(mesh_cast *c, int32_t index) {
     double area = u + v + w;
     if (area == 0) return;  // seen from its edge
     double range = (u * p.z + v * q.z + w * r.z) / area;
-    us_vec3 n =
-        usi_unit_or(us_vec3_cross(us_vec3_sub(corner[1], corner[0]), us_vec3_sub(corner[2], corner[0])),
-                    us_vec3_scale(-1, c->l.d));
-    bool is_front = us_vec3_dot(n, c->l.d) < 0;
     if (range < 0) return;
+    // The normal of the nearest is made at the end, but where it says what counts.
+    const bool is_front = (c->count || c->only_front) && us_vec3_dot(normal_of(c, index), c->l.d) < 0;
     if (c->count) {
         c->crossings += is_front ? -1 : 1;
     } else if (is_before(c, range, index) && (is_front || !c->only_front)) {
         c->best = range;
-        c->normal = n;
         c->triangle = index;
     }
 }
@@ -273,6 +276,7 @@ static void cast_all(mesh_cast *c, bool is_plain) {
         usi_wide_tree_cast(c->mesh->wide, c->l.o, c->l.d, c->best, visit, c);
     else
         cast_tree(c, 0);
+    if (c->triangle >= 0 && c->radius == 0) c->normal = normal_of(c, c->triangle);
 }
 
 static us_ray_hit cast_mesh(const us_mesh *mesh, usi_ray l, double range, double radius, bool is_plain) {

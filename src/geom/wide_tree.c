@@ -183,20 +183,20 @@ double usi_wide_tree_size(const usi_wide_tree *t) { return t->reach; }
 
 // ---------------------------------------------------------------- rays
 
+// Along no axis at all: so large that it stands for infinity, and finite.
+static const double LONGEST = 1e25;
+
+static double inverse_of(double d) { return fabs(d) > 1 / LONGEST ? 1 / d : copysign(LONGEST, d); }
+
 // Where a ray comes into the tree's box, made a little larger; NaN: nowhere before `range`.
-static double entry(const usi_wide_tree *t, us_vec3 o, us_vec3 d, double range) {
+static double entry(const usi_wide_tree *t, us_vec3 o, const double inverse[3], double range) {
     const double from[3] = {o.x - t->centre.x, o.y - t->centre.y, o.z - t->centre.z},
-                 way[3] = {d.x, d.y, d.z},
                  half[3] = {0.5 * (t->box.max.x - t->box.min.x), 0.5 * (t->box.max.y - t->box.min.y),
                             0.5 * (t->box.max.z - t->box.min.z)};
     double in = 0, out = range;
     for (int axis = 0; axis < 3; axis++) {
-        const double h = half[axis] + 1e-9 * t->reach + 1e-15 * fabs(from[axis]);
-        if (fabs(way[axis]) < 1e-25) {
-            if (fabs(from[axis]) > h) return NAN;
-            continue;
-        }
-        const double inverse = 1 / way[axis], a = (-h - from[axis]) * inverse, b = (h - from[axis]) * inverse,
+        const double h = half[axis] + 1e-9 * t->reach + 1e-15 * fabs(from[axis]),
+                     a = (-h - from[axis]) * inverse[axis], b = (h - from[axis]) * inverse[axis],
                      near = a < b ? a : b, far = a < b ? b : a;
         in = near > in ? near : in;
         out = far < out ? far : out;
@@ -246,19 +246,18 @@ static inline __attribute__((always_inline)) int push(const wide_node *node, con
 
 void usi_wide_tree_cast(const usi_wide_tree *t, us_vec3 o, us_vec3 d, double range, usi_wide_visit *visit,
                         void *context) {
-    const double start = entry(t, o, d, range);
+    const double inverse_d[3] = {inverse_of(d.x), inverse_of(d.y), inverse_of(d.z)},
+                 start = entry(t, o, inverse_d, range);
     if (!(start >= 0)) return;
     const us_vec3 first = us_vec3_sub(us_vec3_add(o, us_vec3_scale(start, d)), t->centre);
     const usi_wide_ray ray = {
         start, {(float)first.x, (float)first.y, (float)first.z}, {(float)d.x, (float)d.y, (float)d.z}};
-    const double way[3] = {d.x, d.y, d.z};
     __m256 from[3], inverse[3];
     int near_side[3];
     for (int axis = 0; axis < 3; axis++) {
-        near_side[axis] = signbit(way[axis]) != 0;
+        near_side[axis] = inverse_d[axis] < 0;
         from[axis] = _mm256_set1_ps(ray.o[axis]);
-        inverse[axis] =
-            _mm256_set1_ps((float)(fabs(way[axis]) > 1e-25 ? 1 / way[axis] : copysign(1e25, way[axis])));
+        inverse[axis] = _mm256_set1_ps((float)inverse_d[axis]);
     }
     branch_ahead stack[BRANCHES * DEPTH];
     double until = range;

@@ -227,11 +227,11 @@ static int32_t see_all(const usi_lidar *l, const usi_lidar_echo *echo, double li
 }
 
 // The same of a line without dust, which is what most lidars are: it is what is told.
-static int32_t see_one(const us_lidar_def *d, const usi_lidar_echo *e, double light, uint64_t key,
-                       uint64_t counter, seen *out, bool *out_is_near) {
-    if (!(e->range <= d->max_range)) return 0;
+static bool see_one(const us_lidar_def *d, const usi_lidar_echo *e, double light, uint64_t key,
+                    uint64_t counter, seen *out, bool *out_is_near) {
+    if (!(e->range <= d->max_range)) return false;
     *out_is_near = e->range < d->min_range;
-    if (*out_is_near) return 0;
+    if (*out_is_near) return false;
     out->range = e->range;
     out->power = d->reach > 0 ? power_of(d, e, light) : e->reflectivity * e->cosine + e->retroreflection;
     out->intensity = intensity_of(d, e, light);
@@ -310,14 +310,14 @@ void usi_lidar_points(const us_model *m, const usi_lidar *l, const usi_lidar_wea
             const uint64_t more = MORE * (shot + (uint64_t)lane);
             const usi_lidar_echo *first_echo = &echo[(i + lane) * l->n_ray];
             if (truth) truth[usi_lidar_truth_place(l, k, b->ring)] = (float)first_echo->range;
-            seen all[US_LIDAR_MAX_RAY + 1], told[2];
+            seen all[US_LIDAR_MAX_RAY + 1], told[2] = {{0, 0, 0}, {0, 0, 0}};
             bool is_near = false;
             const uint64_t counter = first + (uint64_t)(DRAWS * lane) + 4;
             int32_t n_told = 0;
             if (first_echo->is_lost)
                 n_told = 0;
             else if (l->n_ray == 1 && l->n_dust == 0)
-                n_told = see_one(d, first_echo, light, key[0], counter, &told[0], &is_near);
+                n_told = see_one(d, first_echo, light, key[0], counter, &told[0], &is_near) ? 1 : 0;
             else
                 n_told =
                     choose(d, all, see_all(l, first_echo, light, key, counter, more, all, &is_near), told);

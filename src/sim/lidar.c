@@ -256,7 +256,7 @@ static void cast_group(const firing *f, const firing_group *g, const usi_lidar_a
     const us_pose X = usi_course_at(&f->X_WS, first);
     const us_mat3 R = us_quat_matrix(X.q);
     const bool sees_nothing = usi_lidar_is_blind(l, aim), is_lost = is_blinded(l, f->k, aim);
-    bool fires[US_LIDAR_MAX_BEAM];
+    bool fires[US_LIDAR_MAX_BEAM] = {false};
     usi_lidar_lines lines;
     lines.n = 0;
     for (int32_t k = 0; k < l->def->n_beam; k++) {

@@ -94,6 +94,6 @@ typedef struct usi_lidar_lines {
 void usi_lidar_find_targets(us_sim *s);
 void usi_lidar_choose_targets(us_sim *s, const usi_lidar *l, const usi_course *sensor, double from,
                               double to);
-void usi_lidar_cast(const us_sim *s, const usi_lidar *l, const usi_lidar_lines *lines);
+void usi_lidar_cast(const us_sim *s, const usi_lidar *l, const usi_lidar_lines *x);
 
 #endif

@@ -559,6 +559,41 @@ static void no_memory_at_any_point_is_said_and_nothing_leaks(void **state) {
     usi_revision_unref(world);
 }
 
+// ---- Sensors ----
+
+static const cJSON *named(const cJSON *list, const char *name) {
+    const cJSON *one = NULL;
+    cJSON_ArrayForEach(one, list) {
+        if (strcmp(cJSON_GetStringValue(get(one, "name")), name) == 0) return one;
+    }
+    fail_msg("there is no %s", name);
+    return NULL;
+}
+
+// Each sensor with what it sees, and of each kind once what it reads and what can be changed.
+static void sensors_and_their_kinds_are_told(void **state) {
+    (void)state;
+    usi_revision *world = world_of_file("scenes/instruments.xml", 1);
+    assert_non_null(world);
+    cJSON *json = json_of(world);
+    const cJSON *kinds = get(json, "sensor_kinds"), *sensors = get(json, "sensors"), *one = NULL;
+    cJSON_ArrayForEach(one, sensors) named(kinds, cJSON_GetStringValue(get(one, "kind")));
+    const cJSON *laser = named(sensors, "laser"), *range = named(kinds, "range");
+    assert_true(cJSON_GetNumberValue(get(laser, "range")) == 80);
+    assert_true(cJSON_GetNumberValue(get(laser, "fov")) == 0);
+    assert_string_equal(cJSON_GetStringValue(get(named(get(range, "readings"), "range"), "unit")), "m");
+    const cJSON *noise = named(get(range, "parameters"), "noise"),
+                *waves = named(get(range, "parameters"), "waves");
+    assert_true(cJSON_GetNumberValue(get(noise, "low")) == 0 &&
+                cJSON_GetNumberValue(get(noise, "high")) == 1e6);
+    assert_int_equal(cJSON_GetArraySize(get(waves, "choices")), 2);
+    // Joints are chosen in the scene alone.
+    cJSON_ArrayForEach(one, get(named(kinds, "encoder"), "parameters"))
+        assert_string_not_equal(cJSON_GetStringValue(get(one, "name")), "joint");
+    cJSON_Delete(json);
+    usi_revision_unref(world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_in_our_scenes_stands_at_its_index),
@@ -570,6 +605,7 @@ int main(void) {
         cmocka_unit_test(the_decimal_point_is_one_in_every_locale),
         cmocka_unit_test(texts_are_escaped_and_bad_characters_replaced),
         cmocka_unit_test(a_buffer_keeps_to_its_limit),
+        cmocka_unit_test(sensors_and_their_kinds_are_told),
         cmocka_unit_test(no_memory_at_any_point_is_said_and_nothing_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
