@@ -27,8 +27,11 @@ static void read_wheels(const usi_firmware *fw, const usi_firmware_readings *in,
 static void move_odometry(const usi_firmware *fw, usi_firmware_state *s, const double body[3]) {
     usi_odometry_move(s->odom, body, fw->step);
     memcpy(s->odom_v, body, sizeof s->odom_v);
-    if (s->motion == USI_MOTION_ARC) s->done += hypot(body[0], body[1]) * fw->step;
-    if (s->motion == USI_MOTION_TURN) s->done += fabs(body[2]) * fw->step;
+    const double way = hypot(body[0], body[1]) * fw->step, turned = fabs(body[2]) * fw->step;
+    s->way += way;
+    s->turned += turned;
+    if (s->motion == USI_MOTION_ARC) s->done += way;
+    if (s->motion == USI_MOTION_TURN) s->done += turned;
 }
 
 // By the feet that stand: how far the base has moved over them since the last tick.
@@ -416,6 +419,7 @@ void usi_firmware_set_pose(usi_firmware_request *c, const double pose[3]) {
     double back[3];
     usi_odometry_between(c->s->odom, none, back);
     usi_odometry_compose(pose, back, c->s->pose_offset);
+    c->s->way = c->s->turned = 0;
 }
 
 bool usi_firmware_set_gait(usi_firmware_request *c, usi_gait_kind kind, uint32_t spared) {

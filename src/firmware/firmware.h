@@ -140,6 +140,7 @@ typedef struct usi_firmware_state {
     double want[3], now[3];  // body velocity wanted, and as far as the acceleration let it come: vx, vy, wz
     double odom[3], odom_v[3];  // odometry: x, y, angle; vx, vy, wz
     double pose_offset[3];      // the pose estimator's frame
+    double way, turned;         // m, rad: by odometry since its pose was last set
     double goal, done, speed;   // of an arc or a turn: m or rad to do and done, m/s or rad/s
     double route[USI_ROUTE_POINTS][2], tolerance;
     double end_heading;  // rad: where it turns to at the end of its route, if has_end_heading

@@ -47,8 +47,8 @@ static bool is_trajectory_sound(const usi_firmware *fw, const usi_firmware_state
 
 bool usi_firmware_is_sound(const usi_firmware *fw, const usi_firmware_state *s) {
     const usi_firmware_setting *set = &s->setting;
-    const double scalars[] = {s->goal,    s->done,        s->speed,     s->tolerance,
-                              set->speed, set->tolerance, set->timeout, s->end_heading};
+    const double scalars[] = {s->goal,        s->done,      s->speed,       s->tolerance, set->speed,
+                              set->tolerance, set->timeout, s->end_heading, s->way,       s->turned};
     const size_t n_scalar = sizeof scalars / sizeof *scalars;
     return is_tick(s->motion_tick) && is_tick(s->refused_tick) && is_tick(s->trajectory_tick) &&
            s->n_command >= 0 && s->n_refused >= 0 && s->n_timeout >= 0 && usi_are_numbers(s->want, 3) &&

@@ -265,7 +265,7 @@ us_status us_proxy_replace(us_proxy *p, us_sim *sim, const us_model *model, us_e
                          "add robots to the scene and start again, or by the world command add robot",
                          "the robot \"%.100s\" is new: it has no network yet", model->robot[p->n_robot].name);
     if (!status) status = us_sim_replace(sim, model, err);
-    if (status) {
+    if (status || !next) {
         usi_proxy_drop(next);
         return status;
     }

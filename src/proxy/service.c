@@ -45,6 +45,11 @@ static bool make_locomotor(usi_sampling *w, us_msg_locomotor_status *m) {
     return usi_can_move(w->r);
 }
 
+// Of the way and of the angles turned through: what wheels lose on loose ground.
+static const double SLIP = 0.02;
+
+static double square(double x) { return x * x; }
+
 static bool make_pose_estimator(usi_sampling *w, us_msg_pose_estimator_status *m) {
     const usi_firmware_state *s = w->firmware;
     *m = (us_msg_pose_estimator_status){.sequence = s->pose.sequence,
@@ -58,6 +63,11 @@ static bool make_pose_estimator(usi_sampling *w, us_msg_pose_estimator_status *m
     m->twist.twist.linear.y = s->odom_v[1];
     m->twist.twist.angular.z = s->odom_v[2];
     usi_message_odometry_covariance(m->pose.covariance, m->twist.covariance);
+    // Slip adds up: what was known when the pose was set is known less with each metre and each turn since.
+    const double place = square(SLIP * s->way), heading = square(SLIP * s->turned);
+    m->pose.covariance[0] += place;
+    m->pose.covariance[7] += place;
+    m->pose.covariance[35] += heading;
     return usi_can_move(w->r);
 }
 

@@ -133,7 +133,7 @@ static bool is_same_file(const char *a, const char *b) {
 // ---------------------------------------------------------------- all
 
 static us_status read(usi_reader *r, const us_spec *spec, us_load_def *def, usi_robot_pick *pick) {
-    const char *path = NULL, *text = NULL;
+    const char *path = "", *text = "";
     size_t length = 0;
     xmlDoc *doc = NULL;
     us_status status = open_source(r, spec, pick, &path, &text, &length);

@@ -191,7 +191,7 @@ static us_status begin_new(usi_live *live, const bool *is_new, us_error *err) {
 
 static us_status take_over(usi_live *live, usi_revision *revision, us_error *err) {
     change x = {0};
-    bool is_new[USI_LIVE_ADDED];
+    bool is_new[USI_LIVE_ADDED] = {false};
     us_status status = plan(live, revision->model, &x, err);
     us_plugin parts[1 + USI_LIVE_ADDED] = {us_proxy_get_plugin(live->proxy)};
     for (int32_t i = 0; i < x.n; i++)

@@ -522,6 +522,7 @@ typedef struct ledger_row {
     uint64_t steps;
     int n_end;
     us_goal_status end, told;
+    uint8_t teller[16];  // the server that said so
     bool is_refused;
 } ledger_row;
 
@@ -537,12 +538,14 @@ static ledger_row *find_row(ledger *l, const uint8_t id[16]) {
     return NULL;
 }
 
-// A state that is an end never changes.
+// A state that is an end never changes. A server that was killed may have ended a goal before its client
+// heard that it was accepted: then the next one begins it anew, and it is another's state.
 static void read_status(ledger *l, us_reader *reader) {
     static uint8_t bytes[MESSAGE_BYTES];
     static _Alignas(16) uint8_t memory[4 * MESSAGE_BYTES];
     const void *m = NULL;
-    for (size_t length; us_reader_take(reader, bytes, sizeof bytes, &length, NULL) == US_OK && length > 0;) {
+    us_sample from;
+    for (size_t length; us_reader_take(reader, bytes, sizeof bytes, &length, &from) == US_OK && length > 0;) {
         if (us_message_decode(usi_type_goal_status_array, bytes, length, memory, sizeof memory, &m, NULL))
             fail_msg("a status that cannot be read");
         const us_msg_goal_status_array *list = m;
@@ -550,8 +553,11 @@ static void read_status(ledger *l, us_reader *reader) {
             const us_msg_goal_status *s = &list->status_list._buffer[i];
             ledger_row *row = find_row(l, s->goal_info.goal_id.uuid);
             if (!row) continue;
-            l->n_changed += row->told >= US_GOAL_SUCCEEDED && row->told != (us_goal_status)s->status;
+            const bool is_same = memcmp(row->teller, from.writer, sizeof row->teller) == 0;
+            l->n_changed +=
+                is_same && row->told >= US_GOAL_SUCCEEDED && row->told != (us_goal_status)s->status;
             row->told = (us_goal_status)s->status;
+            memcpy(row->teller, from.writer, sizeof row->teller);
         }
     }
 }

@@ -302,6 +302,9 @@ static void the_navigator_drives_to_a_point_of_the_map(void **state) {
     NET_WAIT(net_number(p, pose, -1, "sequence") == 3 &&
              fabs(net_number(p, pose, -1, "pose.pose.position.x") - 10) < 0.01);
     assert_true(fabs(net_number(p, pose, -1, "pose.pose.position.y") - 20) < 0.01);
+    // Where it is now is known best; the way adds to that.
+    const double known = net_number(p, pose, -1, "pose.covariance[0]");
+    assert_true(known > 0 && known < 2e-3);
     us_msg_point point = {10.6, 20.1, 0};
     us_msg_navigator_command m = {
         .header.frame_id = usi_text("map"), .sequence = 5, .mode = 1, .tolerance = 0.05, .speed = 0.4};
@@ -315,6 +318,8 @@ static void the_navigator_drives_to_a_point_of_the_map(void **state) {
     int64_t i = net_wait_after(p, pose, after);
     assert_true(hypot(net_number(p, pose, i, "pose.pose.position.x") - 10.6,
                       net_number(p, pose, i, "pose.pose.position.y") - 20.1) < 0.1);
+    assert_true(net_number(p, pose, i, "pose.covariance[0]") > known &&
+                net_number(p, pose, i, "pose.covariance[7]") > known);
     us_writer_remove(where);
     us_writer_remove(go);
 }

@@ -189,6 +189,28 @@ static void a_route_is_followed_from_where_the_estimator_has_the_robot(void **st
     rover_fini(&r);
 }
 
+// How far it has gone since its pose was set is what that pose's covariance follows from.
+static void the_way_is_counted_until_a_pose_is_set(void **state) {
+    (void)state;
+    rover r;
+    rover_init(&r);
+    const double there[1][2] = {{2, 0}}, back[1][2] = {{1, 0}}, pose[3] = {10, 5, 0};
+    accepted(&r, usi_firmware_navigate(&r.request, there, 1, 0, 0.5, 0.05));
+    r.s->navigator.state = US_ROVER_MOVING;
+    run(&r, 6000);
+    near(r.s->way, 2, 0.06);
+    assert_true(r.s->turned < 0.1);
+    accepted(&r, usi_firmware_navigate(&r.request, back, 1, 0, 0.5, 0.05));
+    r.s->navigator.state = US_ROVER_MOVING;
+    run(&r, 12000);
+    // It turns while it drives.
+    assert_true(r.s->way > 2.9 && r.s->way < 5);
+    assert_true(r.s->turned > 2.9);
+    usi_firmware_set_pose(&r.request, pose);
+    assert_true(r.s->way == 0 && r.s->turned == 0);
+    rover_fini(&r);
+}
+
 // ---------------------------------------------------------------- drives one by one
 
 static void a_profile_arrives_and_a_stop_holds(void **state) {
@@ -498,6 +520,7 @@ int main(void) {
         cmocka_unit_test(the_acceleration_is_limited_where_the_settings_say_so),
         cmocka_unit_test(arcs_and_rotations_end_where_they_should),
         cmocka_unit_test(a_route_is_followed_from_where_the_estimator_has_the_robot),
+        cmocka_unit_test(the_way_is_counted_until_a_pose_is_set),
         cmocka_unit_test(a_profile_arrives_and_a_stop_holds),
         cmocka_unit_test(a_trajectory_passes_its_points),
         cmocka_unit_test(a_torque_or_velocity_that_is_not_renewed_ends_unless_it_lasts),
