@@ -3,6 +3,7 @@
 #ifndef USI_SIM_SIM__PICTURE_H
 #define USI_SIM_SIM__PICTURE_H
 
+#include "sense/reflectance.h"
 #include "sim/sim__query.h"
 #include "terrain/pager.h"
 #include "understudy/model.h"
@@ -53,6 +54,14 @@ void usi_picture_cast(const usi_picture_scene *scene, usi_picture_rays *rays);
 // A point in a shape is dark. Any thread may call both.
 void usi_picture_cover(const usi_picture_scene *scene, int32_t n, const us_vec3 *p, us_vec3 toward,
                        bool *out_is_dark);
+
+// picture_surface.c: how surfaces of a material look. US_ERR_VALUE: a property of it is none that a camera
+// could see.
+typedef struct usi_picture_surface {
+    usi_reflector law;
+    double ground, other;  // contrast of the texture, of ground and of other shapes
+} usi_picture_surface;
+us_status usi_picture_surface_read(const us_material_def *material, usi_picture_surface *out, us_error *err);
 
 // picture_texture.c: by how much the ground is brighter at a place of its frame than on average, 1 in the
 // mean: grains of all sizes from half a metre down to what a pixel of the size `footprint` (m) still shows.
