@@ -50,6 +50,8 @@ struct us_camera_renderer {
     // Of the last picture.
     us_pose X_WC;
     us_light light;
+    usi_picture_lamp lamp[USI_PICTURE_LAMPS];
+    int32_t n_lamp;
     double disc;  // rad: the radius of the Sun
     const double *parameter;
     usi_image_sensor chip;
@@ -261,6 +263,36 @@ static const usi_reflector *surface_at(const us_camera_renderer *x, const lit_ti
     return &s->law;
 }
 
+// What the lamps add to the places of a tile.
+static void add_lamps(us_camera_renderer *x, const lit_tile *t) {
+    const usi_picture_rays *r = &t->rays;
+    const bool has_shadow = x->parameter[USI_CAMERA_SHADOWS] != USI_CAMERA_NO_SHADOW;
+    us_vec3 p[USI_PICTURE_RAYS], toward[USI_PICTURE_RAYS];
+    double light[USI_PICTURE_RAYS];
+    int32_t of[USI_PICTURE_RAYS], n = 0;
+    for (int32_t i = 0; i < r->n && x->n_lamp > 0; i++) {
+        if (r->geom[i] < 0) continue;
+        p[n] = place_of(r, i);
+        of[n++] = i;
+    }
+    for (int32_t l = 0; l < x->n_lamp && n > 0; l++) {
+        usi_picture_shine(&x->scene, &x->lamp[l], has_shadow, n, p, light, toward);
+        for (int32_t j = 0; j < n; j++) {
+            const int32_t i = of[j];
+            const double mu0 = us_vec3_dot(t->normal[i], toward[j]),
+                         mu = fmax(1e-6, -us_vec3_dot(t->normal[i], r->d[i]));
+            double texture;
+            if (light[j] == 0 || !(mu0 > 0)) continue;
+            const usi_reflector *law = surface_at(x, t, i, &texture);
+            for (int k = 0; k < 3; k++) {
+                const double own = (double)x->model->geom[r->geom[i]].colour[k],
+                             sent = usi_reflectance(law, own, mu0, mu, -us_vec3_dot(toward[j], r->d[i]));
+                x->radiance[t->pixel[i]][k] += (float)(texture * x->lamp[l].colour[k] * light[j] * sent);
+            }
+        }
+    }
+}
+
 static void write_pixel(us_camera_renderer *x, const lit_tile *t, int32_t i) {
     const usi_picture_rays *r = &t->rays;
     const int64_t at = t->pixel[i];
@@ -324,6 +356,7 @@ static void render_tile(void *context, int32_t tile, int32_t thread) {
     light_by_sun(x, &t);
     for (int32_t i = 0; i < r->n; i++)
         write_pixel(x, &t, i);
+    add_lamps(x, &t);
 }
 
 static void read_out_row(void *context, int32_t v, int32_t thread) {
@@ -381,6 +414,7 @@ us_status us_camera_renderer_render(us_camera_renderer *x, const us_sim *sim, us
     x->X_WC = us_pose_mul(usi_lidar_pose(sim, k), (us_pose){optical(), us_vec3_make(0, 0, 0)});
     x->tick = us_sim_get_tick(sim);
     x->light = us_model_get_light(x->model, us_sim_get_time(sim));
+    x->n_lamp = usi_picture_lamps(sim, x->lamp);
     x->disc = x->model->sky.planet == US_PLANET_MARS ? 0.00306 : 0.004653;
     usi_picture_scene_take(&x->scene, sim, x->X_WC.p, p[USI_CAMERA_REACH]);
     const int32_t n_column = (x->lens.width + USI_PICTURE_TILE - 1) / USI_PICTURE_TILE,

@@ -227,6 +227,49 @@ static void a_penumbra_has_the_shades_of_a_disc_behind_an_edge(void **state) {
     camera_rig_fini(&r);
 }
 
+// A lamp 2 m over the ground: 20 W / (2 pi (1 - cos 20 deg)) = 52.78 W/sr into its cone, nothing beside it,
+// nothing behind a plate.
+static void a_lamp_lights_its_cone_by_the_square_of_the_distance(void **state) {
+    (void)state;
+    static const char world[] = "<light sun=\"0\" sky=\"0\"/><shape type=\"half-space\" surface=\"plain\" "
+                                "rgba=\"1 1 1 1\"/>";
+    static const char plate[] = "<shape type=\"box\" size=\"0.2 0.2 0.01\" xyz=\"0.1 0 1.5\"/>";
+    static const char plain[] = "<material name=\"plain\"><number key=\"texture\" value=\"0\"/></material>";
+    for (int k = 0; k < 2; k++) {
+        char all[600];
+        camera_rig r;
+        snprintf(all, sizeof all, "%s%s", world, k ? plate : "");
+        camera_rig_init_with(
+            &r, all, plain,
+            "xyz=\"0 0 1\" rpy=\"0 90 0 deg\" width=\"81\" height=\"81\" fov=\"90 deg\"/>"
+            "<light name=\"lamp\" link=\"base\" xyz=\"0 0 2\" rpy=\"0 90 0 deg\" power=\"20 W\" "
+            "cone=\"40 deg\" green=\"0.5\" ",
+            1);
+        for (int32_t at = 0; at < 81 * 81; at++) {
+            // The camera is 1 m high, its top towards x, its right towards -y.
+            const double x = -(at / 81 - 40) / r.lens.fy, y = -(at % 81 - 40) / r.lens.fx,
+                         d2 = x * x + y * y + 4, along = 2 / sqrt(d2);
+            const double expected =
+                along > cos(PI / 9) ? 20 / (2 * PI * (1 - cos(PI / 9))) / d2 * along / PI : 0;
+            const double red = (double)r.radiance[at][0], green = (double)r.radiance[at][1];
+            // The plate's shadow: four times its size and its place, from 2 m down to the ground.
+            const bool is_behind = k && x > 0.01 && x < 0.79 && fabs(y) < 0.39;
+            if (fabs(along - cos(PI / 9)) < 1e-3 || (k && fabs(x) < 0.9 && !is_behind)) continue;
+            assert_true(fabs(red - (is_behind ? 0 : expected)) < 1e-3 * expected + 1e-9);
+            assert_true(fabs(green - 0.5 * red) < 1e-6 + 1e-6 * red);
+        }
+        // Off: by a parameter that can change while it runs; and a dead one.
+        const us_sensor lamp = us_model_find_sensor(r.model, "r", "lamp");
+        assert_true(us_sim_view_sensor_sample(r.sim, lamp).reading[0] == 20);
+        assert_true(r.radiance[20 * 81 + 40][0] > 0 || k);
+        assert_int_equal(us_sim_set_sensor_parameter(r.sim, lamp, "on", 0, NULL), US_OK);
+        camera_rig_render(&r);
+        for (int32_t at = 0; at < 81 * 81; at++)
+            assert_true(r.radiance[at][0] == 0);
+        camera_rig_fini(&r);
+    }
+}
+
 static void what_throws_no_shadow_leaves_all_lit(void **state) {
     (void)state;
     camera_rig r;
@@ -546,6 +589,7 @@ int main(void) {
         cmocka_unit_test(spheres_of_dust_are_as_bright_as_their_formulas),
         cmocka_unit_test(a_shadow_ends_where_the_sun_shines_over_the_wall),
         cmocka_unit_test(a_penumbra_has_the_shades_of_a_disc_behind_an_edge),
+        cmocka_unit_test(a_lamp_lights_its_cone_by_the_square_of_the_distance),
         cmocka_unit_test(what_throws_no_shadow_leaves_all_lit),
         cmocka_unit_test(electrons_follow_from_light_by_the_formula),
         cmocka_unit_test(noise_has_the_variance_of_a_photon_transfer_curve),
