@@ -224,8 +224,8 @@ static void light_by_sun(const us_camera_renderer *x, lit_tile *t) {
     static const double off = 1e-5;  // m above the surface: it does not hide itself
     const double shadows = x->parameter[USI_CAMERA_SHADOWS];
     us_vec3 p[USI_PICTURE_RAYS];
-    double share[USI_PICTURE_RAYS];
-    bool is_dark[USI_PICTURE_RAYS];
+    double share[USI_PICTURE_RAYS] = {0};
+    bool is_dark[USI_PICTURE_RAYS] = {false};
     int32_t of[USI_PICTURE_RAYS], n = 0;
     for (int32_t i = 0; i < t->rays.n; i++) {
         t->sun[i] = 0;

@@ -35,7 +35,7 @@ void usi_picture_shine(const usi_picture_scene *x, const usi_picture_lamp *lamp,
                        const us_vec3 *p, double *out_irradiance, us_vec3 *out_toward) {
     static const double slack = 1e-4;  // m: what a ray meets there is the place itself
     usi_picture_rays rays;
-    double distance[USI_PICTURE_RAYS];
+    double distance[USI_PICTURE_RAYS] = {0};
     int32_t of[USI_PICTURE_RAYS];
     rays.n = 0;
     for (int32_t i = 0; i < n; i++) {

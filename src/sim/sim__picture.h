@@ -65,8 +65,8 @@ typedef struct usi_picture_lamp {
     double colour[3];
 } usi_picture_lamp;
 int32_t usi_picture_lamps(const us_sim *s, usi_picture_lamp out[USI_PICTURE_LAMPS]);
-void usi_picture_shine(const usi_picture_scene *scene, const usi_picture_lamp *lamp, bool has_shadow,
-                       int32_t n, const us_vec3 *p, double *out_irradiance, us_vec3 *out_toward);
+void usi_picture_shine(const usi_picture_scene *x, const usi_picture_lamp *lamp, bool has_shadow, int32_t n,
+                       const us_vec3 *p, double *out_irradiance, us_vec3 *out_toward);
 
 // picture_surface.c: how surfaces of a material look. US_ERR_VALUE: a property of it is none that a camera
 // could see.
@@ -74,7 +74,7 @@ typedef struct usi_picture_surface {
     usi_reflector law;
     double ground, other;  // contrast of the texture, of ground and of other shapes
 } usi_picture_surface;
-us_status usi_picture_surface_read(const us_material_def *material, usi_picture_surface *out, us_error *err);
+us_status usi_picture_surface_read(const us_material_def *d, usi_picture_surface *out, us_error *err);
 
 // picture_texture.c: by how much the ground is brighter at a place of its frame than on average, 1 in the
 // mean: grains of all sizes from half a metre down to what a pixel of the size `footprint` (m) still shows.
