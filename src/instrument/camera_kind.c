@@ -20,7 +20,7 @@ static const char *const pixels[] = {"mono", "rgb", NULL};
 static const char *const bits[] = {"8", "16", NULL};
 static const char *const choice[] = {"no", "yes", NULL};
 static const char *const responses[] = {"srgb", "linear", NULL};
-static const char *const shadows[] = {"none", "hard", NULL};
+static const char *const shadows[] = {"none", "hard", "soft", NULL};
 
 static const us_sensor_parameter parameters[USI_CAMERA_N_PARAMETER] = {
     [USI_CAMERA_WIDTH] = USI_WHOLE("width", 1, 16384, 640, "Pixels of a row."),
@@ -79,8 +79,8 @@ static const us_sensor_parameter parameters[USI_CAMERA_N_PARAMETER] = {
         USI_NUMBER("pattern-noise", "1", 0, 1, 0.005, "Standard deviation of the pixels' sensitivities."),
     [USI_CAMERA_VIGNETTING] = USI_NUMBER("vignetting", "1", 0, 1, 0,
                                          "How much of the fall of light off the axis there is: cos^4 at 1."),
-    [USI_CAMERA_SHADOWS] =
-        USI_CHOICE("shadows", shadows, USI_CAMERA_HARD, "none, or hard: one ray towards the Sun."),
+    [USI_CAMERA_SHADOWS] = USI_CHOICE("shadows", shadows, USI_CAMERA_HARD,
+                                      "none; hard: of a Sun without size; soft: with penumbras."),
     [USI_CAMERA_REACH] = USI_NUMBER("reach", "m", 1, 10000, 100,
                                     "How far ground that is read in tiles is seen, and throws shadows."),
 };

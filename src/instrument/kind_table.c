@@ -30,6 +30,7 @@ static const us_sensor_kind *const kinds[] = {
     &usi_wheel_soil_kind,
     &usi_spectrometer_kind,
     &usi_camera_kind,
+    &usi_lamp_kind,
     NULL,
 };
 

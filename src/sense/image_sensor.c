@@ -69,7 +69,9 @@ double usi_image_sensor_expose(const usi_image_sensor *s, double signal, double 
     if (!s->has_noise) return fmin(s->full_well, signal + dark);
     const double own = s->pattern > 0 ? fmax(0, 1 + s->pattern * normal_of(chip_key, pixel)) : 1;
     const double held = fmin(s->full_well, poisson(own * signal + dark, picture_key, 2 * pixel));
-    return s->read_noise > 0 ? held + s->read_noise * normal_of(picture_key, 2 * pixel + 1) : held;
+    const double read =
+        s->read_noise > 0 ? held + s->read_noise * normal_of(picture_key, 2 * pixel + 1) : held;
+    return read + s->excess * (read - fmin(s->full_well, signal + dark));
 }
 
 static double respond(const usi_image_sensor *s, double x) {

@@ -20,6 +20,7 @@ typedef struct usi_image_sensor {
     double read_noise;  // electrons, standard deviation
     double dark;        // electrons per second
     double pattern;     // standard deviation of the pixels' sensitivities
+    double excess;      // a fault: by how much more than usual all of these are off
     bool has_noise;
     int32_t bits;  // 8 or 16
     bool is_linear;

@@ -6,7 +6,9 @@
 // The light that a rough surface sends to the camera (Lambert) from the Sun, whose irradiance is E, and a sky
 // that is equally bright everywhere and sheds S on level ground:
 //
-//     L = colour / pi * (E max(0, n . s) V + S (1 + n . z) / 2)        V: 1 where nothing hides the Sun
+//     L = colour / pi * (E max(0, n . s) V + S (1 + n . z) / 2)        V: the share of the Sun that is free
+//
+// Surfaces of other laws (sense/reflectance.h) send the Sun's light otherwise, and the sky's like this one.
 //
 // Between tiles nothing is shared but what is read, so that the bytes do not depend on who does which.
 #include "understudy/camera.h"
@@ -43,11 +45,14 @@ struct us_camera_renderer {
     float (*radiance)[3];
     float *depth;
     int32_t *shape;
-    double *contrast;  // of the texture, of each material; as ground, and as anything else
-    double spread;     // rad from pixel to pixel, in the middle
+    usi_picture_surface *surface;  // of each material
+    double spread;                 // rad from pixel to pixel, in the middle
     // Of the last picture.
     us_pose X_WC;
     us_light light;
+    usi_picture_lamp lamp[USI_PICTURE_LAMPS];
+    int32_t n_lamp;
+    double disc;  // rad: the radius of the Sun
     const double *parameter;
     usi_image_sensor chip;
     double exposure;
@@ -79,7 +84,7 @@ static us_status lay_out(us_camera_renderer *x) {
     at[2] = usi_carve(&size, n, sizeof *x->radiance);
     at[3] = usi_carve(&size, n, sizeof *x->depth);
     at[4] = usi_carve(&size, n, sizeof *x->shape);
-    at[5] = usi_carve(&size, 2 * (size_t)x->model->n_material, sizeof *x->contrast);
+    at[5] = usi_carve(&size, (size_t)x->model->n_material, sizeof *x->surface);
     x->block = usi_alloc(&x->allocator, size, USI_ALIGN);
     if (!x->block) return US_ERR_MEMORY;
     x->bytes = size;
@@ -89,7 +94,7 @@ static us_status lay_out(us_camera_renderer *x) {
     x->radiance = (float(*)[3])(void *)(x->block + at[2]);
     x->depth = (float *)(void *)(x->block + at[3]);
     x->shape = (int32_t *)(void *)(x->block + at[4]);
-    x->contrast = (double *)(void *)(x->block + at[5]);
+    x->surface = (usi_picture_surface *)(void *)(x->block + at[5]);
     const double *p = x->model->sensor[x->sensor].parameter;
     const bool is_mono = p[USI_CAMERA_PIXELS] == USI_CAMERA_MONO,
                is_8 = p[USI_CAMERA_BITS] == USI_CAMERA_8_BIT;
@@ -118,27 +123,6 @@ static void make_rays(us_camera_renderer *x) {
         x->spread = us_vec3_norm(us_vec3_sub(a, b));
 }
 
-// <number key="texture"> of a material; ground has some of its own.
-static us_status read_textures(us_camera_renderer *x, us_error *err) {
-    static const double ground = 0.25;
-    for (int32_t i = 0; i < x->model->n_material; i++) {
-        const us_material_def *d = &x->model->material[i];
-        x->contrast[2 * i] = ground;
-        for (int32_t k = 0; k < d->n_property; k++) {
-            const us_property *p = &d->properties[k];
-            if (strcmp(p->key, "texture") != 0) continue;
-            const double c = p->type == US_PROPERTY_INTEGER ? (double)p->integer : p->number;
-            if (p->type == US_PROPERTY_STRING || !(c >= 0 && c <= 1)) {
-                const us_place place = {d->file, d->line, 0, d->name};
-                return us_error_set(err, US_ERR_VALUE, &place, "write a <number> from 0 to 1",
-                                    "texture: this is no contrast of a texture");
-            }
-            x->contrast[2 * i] = x->contrast[2 * i + 1] = c;
-        }
-    }
-    return US_OK;
-}
-
 us_status us_camera_renderer_create(const us_model *model, us_sensor camera, int32_t n_thread,
                                     const us_allocator *allocator, us_camera_renderer **out_renderer,
                                     us_error *err) {
@@ -155,7 +139,8 @@ us_status us_camera_renderer_create(const us_model *model, us_sensor camera, int
     if (!status) status = lay_out(x);
     if (!status) status = usi_picture_scene_init(&x->scene, model, &x->allocator);
     if (!status) status = usi_pool_create(n_thread, &x->allocator, &x->pool);
-    if (!status) status = read_textures(x, err);
+    for (int32_t i = 0; i < model->n_material && !status; i++)
+        status = usi_picture_surface_read(&model->material[i], &x->surface[i], err);
     if (status == US_ERR_MEMORY) us_error_set(err, status, NULL, "free memory", "no memory for pictures");
     if (status) {
         us_camera_renderer_destroy(x);
@@ -183,51 +168,129 @@ typedef struct lit_tile {
     usi_picture_rays rays;
     int64_t pixel[USI_PICTURE_RAYS];
     us_vec3 normal[USI_PICTURE_RAYS];  // of the side that is seen
-    double sun[USI_PICTURE_RAYS];      // W/m^2 that arrive
+    double sun[USI_PICTURE_RAYS];      // W/m^2 that arrive, square to their direction
 } lit_tile;
 
 static us_vec3 place_of(const usi_picture_rays *r, int32_t i) {
     return us_vec3_add(r->o[i], us_vec3_scale(r->hit[i].range, r->d[i]));
 }
 
-// How bright the Sun is on each place: nothing where it is behind the surface, or hidden.
+// The disc of the Sun: its middle, four points of its edge, and a spiral of as many as a penumbra has shades.
+enum { DISC_FEW = 5, DISC_ALL = DISC_FEW + 48 };
+
+static us_vec3 on_disc(const us_camera_renderer *x, int32_t k) {
+    static const double golden = 2.39996322972865332;  // rad
+    const us_vec3 s = x->light.direction,
+                  any = fabs(s.z) < 0.9 ? us_vec3_make(0, 0, 1) : us_vec3_make(1, 0, 0);
+    us_vec3 u = us_vec3_cross(any, s);
+    u = us_vec3_scale(1 / us_vec3_norm(u), u);
+    const us_vec3 v = us_vec3_cross(s, u);
+    const int32_t i = k - DISC_FEW;
+    const double size = k == 0         ? 0
+                        : k < DISC_FEW ? 1
+                                       : sqrt((i + 0.5) / (DISC_ALL - DISC_FEW)),
+                 turn = k < DISC_FEW ? 0.5 * PI * k : golden * i, r = x->disc * size;
+    const us_vec3 d =
+        us_vec3_add(s, us_vec3_add(us_vec3_scale(r * cos(turn), u), us_vec3_scale(r * sin(turn), v)));
+    return us_vec3_scale(1 / us_vec3_norm(d), d);
+}
+
+// The share of the Sun's disc that is free from each of n places: from five points of it, and where they
+// differ from all.
+static void see_disc(const us_camera_renderer *x, int32_t n, const us_vec3 *p, double *out_share) {
+    bool is_dark[USI_PICTURE_RAYS];
+    us_vec3 some[USI_PICTURE_RAYS];
+    int32_t n_dark[USI_PICTURE_RAYS] = {0}, of[USI_PICTURE_RAYS], n_some = 0;
+    for (int32_t k = 0; k < DISC_FEW; k++) {
+        usi_picture_cover(&x->scene, n, p, on_disc(x, k), is_dark);
+        for (int32_t i = 0; i < n; i++)
+            n_dark[i] += is_dark[i];
+    }
+    for (int32_t i = 0; i < n; i++) {
+        out_share[i] = n_dark[i] == 0;
+        if (n_dark[i] == 0 || n_dark[i] == DISC_FEW) continue;
+        some[n_some] = p[i];
+        of[n_some++] = i;
+    }
+    for (int32_t k = DISC_FEW; k < DISC_ALL && n_some > 0; k++) {
+        usi_picture_cover(&x->scene, n_some, some, on_disc(x, k), is_dark);
+        for (int32_t i = 0; i < n_some; i++)
+            out_share[of[i]] += is_dark[i] ? 0 : 1.0 / (DISC_ALL - DISC_FEW);
+    }
+}
+
+// How much of the Sun arrives at each place: nothing where it is behind the surface, or hidden.
 static void light_by_sun(const us_camera_renderer *x, lit_tile *t) {
     static const double off = 1e-5;  // m above the surface: it does not hide itself
+    const double shadows = x->parameter[USI_CAMERA_SHADOWS];
     us_vec3 p[USI_PICTURE_RAYS];
-    bool is_dark[USI_PICTURE_RAYS];
+    double share[USI_PICTURE_RAYS] = {0};
+    bool is_dark[USI_PICTURE_RAYS] = {false};
     int32_t of[USI_PICTURE_RAYS], n = 0;
     for (int32_t i = 0; i < t->rays.n; i++) {
         t->sun[i] = 0;
         if (t->rays.geom[i] < 0) continue;
-        const double facing = us_vec3_dot(t->normal[i], x->light.direction);
-        if (!(facing > 0) || x->light.sun == 0) continue;
-        t->sun[i] = facing * x->light.sun;
+        if (!(us_vec3_dot(t->normal[i], x->light.direction) > 0) || x->light.sun == 0) continue;
+        t->sun[i] = x->light.sun;
         p[n] = us_vec3_add(place_of(&t->rays, i),
                            us_vec3_scale(off + 1e-9 * t->rays.hit[i].range, t->normal[i]));
         of[n++] = i;
     }
-    if (x->parameter[USI_CAMERA_SHADOWS] == USI_CAMERA_NO_SHADOW) return;
-    usi_picture_cover(&x->scene, n, p, x->light.direction, is_dark);
-    for (int32_t k = 0; k < n; k++) {
-        if (is_dark[k]) t->sun[of[k]] = 0;
-    }
+    if (shadows == USI_CAMERA_NO_SHADOW) return;
+    if (shadows == USI_CAMERA_SOFT) see_disc(x, n, p, share);
+    if (shadows == USI_CAMERA_HARD) usi_picture_cover(&x->scene, n, p, x->light.direction, is_dark);
+    for (int32_t k = 0; k < n; k++)
+        t->sun[of[k]] *= shadows == USI_CAMERA_SOFT ? share[k] : !is_dark[k];
 }
 
-// What the texture makes of the place that ray i met.
-static double texture_at(const us_camera_renderer *x, const lit_tile *t, int32_t i) {
+// The material of the place that ray i met, and what its texture makes of it.
+static const usi_reflector *surface_at(const us_camera_renderer *x, const lit_tile *t, int32_t i,
+                                       double *out_texture) {
     const us_model *m = x->model;
     const usi_geom *g = &m->geom[t->rays.geom[i]];
     const bool is_ground = g->geom.kind == US_GEOM_HEIGHT_FIELD || g->geom.kind == US_GEOM_HALF_SPACE;
-    if (!is_ground && x->contrast[2 * g->material + 1] == 0) return 1;
+    const usi_picture_surface *s = &x->surface[g->material];
+    *out_texture = 1;
+    if (!is_ground && s->other == 0) return &s->law;
     const us_vec3 place = place_of(&t->rays, i);
     const us_vec3 p = us_pose_point(us_pose_inverse(usi_shape_pose(x->scene.sim, t->rays.geom[i])), place);
-    int32_t material = g->material;
     if (g->has_region)
-        material = usi_ground_material_at(m, &x->scene.sim->now.contact, t->rays.geom[i], p.x, p.y);
+        s = &x->surface[usi_ground_material_at(m, &x->scene.sim->now.contact, t->rays.geom[i], p.x, p.y)];
     const double facing = fabs(us_vec3_dot(t->normal[i], t->rays.d[i]));
     const double footprint = x->spread * t->rays.hit[i].range / fmax(0.05, facing);
-    return usi_picture_texture(p.x, is_ground ? p.y : p.y + 0.6 * p.z, footprint,
-                               x->contrast[2 * material + (is_ground ? 0 : 1)]);
+    *out_texture = usi_picture_texture(p.x, is_ground ? p.y : p.y + 0.6 * p.z, footprint,
+                                       is_ground ? s->ground : s->other);
+    return &s->law;
+}
+
+// What the lamps add to the places of a tile.
+static void add_lamps(us_camera_renderer *x, const lit_tile *t) {
+    const usi_picture_rays *r = &t->rays;
+    const bool has_shadow = x->parameter[USI_CAMERA_SHADOWS] != USI_CAMERA_NO_SHADOW;
+    us_vec3 p[USI_PICTURE_RAYS], toward[USI_PICTURE_RAYS];
+    double light[USI_PICTURE_RAYS];
+    int32_t of[USI_PICTURE_RAYS], n = 0;
+    for (int32_t i = 0; i < r->n && x->n_lamp > 0; i++) {
+        if (r->geom[i] < 0) continue;
+        p[n] = place_of(r, i);
+        of[n++] = i;
+    }
+    for (int32_t l = 0; l < x->n_lamp && n > 0; l++) {
+        usi_picture_shine(&x->scene, &x->lamp[l], has_shadow, n, p, light, toward);
+        for (int32_t j = 0; j < n; j++) {
+            const int32_t i = of[j];
+            const double mu0 = us_vec3_dot(t->normal[i], toward[j]),
+                         mu = fmax(1e-6, -us_vec3_dot(t->normal[i], r->d[i]));
+            double texture;
+            if (light[j] == 0 || !(mu0 > 0)) continue;
+            const usi_reflector *law = surface_at(x, t, i, &texture);
+            for (int k = 0; k < 3; k++) {
+                const double own = (double)x->model->geom[r->geom[i]].colour[k],
+                             sent = usi_reflectance(law, own, mu0, mu, -us_vec3_dot(toward[j], r->d[i]));
+                x->radiance[t->pixel[i]][k] += (float)(texture * x->lamp[l].colour[k] * light[j] * sent);
+            }
+        }
+    }
 }
 
 static void write_pixel(us_camera_renderer *x, const lit_tile *t, int32_t i) {
@@ -241,10 +304,16 @@ static void write_pixel(us_camera_renderer *x, const lit_tile *t, int32_t i) {
         return;
     }
     const float *colour = x->model->geom[r->geom[i]].colour;
-    const double light = t->sun[i] + 0.5 * x->light.sky * (1 + t->normal[i].z),
-                 seen = texture_at(x, t, i) / PI;
-    for (int k = 0; k < 3; k++)
-        x->radiance[at][k] = (float)((double)colour[k] * seen * light);
+    const us_vec3 s = x->light.direction, n = t->normal[i];
+    const double mu0 = us_vec3_dot(n, s), mu = fmax(1e-6, -us_vec3_dot(n, r->d[i])),
+                 cosg = -us_vec3_dot(s, r->d[i]), sky = 0.5 / PI * x->light.sky * (1 + n.z);
+    double texture;
+    const usi_reflector *law = surface_at(x, t, i, &texture);
+    for (int k = 0; k < 3; k++) {
+        const double own = (double)colour[k];
+        const double sun = t->sun[i] > 0 ? t->sun[i] * usi_reflectance(law, own, mu0, mu, cosg) : 0;
+        x->radiance[at][k] = (float)(texture * (sun + own * sky));
+    }
     const us_vec3 ahead = us_quat_rotate(x->X_WC.q, us_vec3_make(0, 0, 1));
     x->depth[at] = (float)us_vec3_dot(us_vec3_sub(place_of(r, i), x->X_WC.p), ahead);
 }
@@ -287,6 +356,7 @@ static void render_tile(void *context, int32_t tile, int32_t thread) {
     light_by_sun(x, &t);
     for (int32_t i = 0; i < r->n; i++)
         write_pixel(x, &t, i);
+    add_lamps(x, &t);
 }
 
 static void read_out_row(void *context, int32_t v, int32_t thread) {
@@ -334,6 +404,7 @@ us_status us_camera_renderer_render(us_camera_renderer *x, const us_sim *sim, us
                                  .gain = p[USI_CAMERA_GAIN],
                                  .read_noise = p[USI_CAMERA_READ_NOISE],
                                  .dark = p[USI_CAMERA_DARK],
+                                 .excess = sim->now.sensor[x->sensor].scale,
                                  .pattern = p[USI_CAMERA_PATTERN],
                                  .has_noise = p[USI_CAMERA_NOISE] != 0,
                                  .bits = p[USI_CAMERA_BITS] == USI_CAMERA_16_BIT ? 16 : 8,
@@ -343,6 +414,8 @@ us_status us_camera_renderer_render(us_camera_renderer *x, const us_sim *sim, us
     x->X_WC = us_pose_mul(usi_lidar_pose(sim, k), (us_pose){optical(), us_vec3_make(0, 0, 0)});
     x->tick = us_sim_get_tick(sim);
     x->light = us_model_get_light(x->model, us_sim_get_time(sim));
+    x->n_lamp = usi_picture_lamps(sim, x->lamp);
+    x->disc = x->model->sky.planet == US_PLANET_MARS ? 0.00306 : 0.004653;
     usi_picture_scene_take(&x->scene, sim, x->X_WC.p, p[USI_CAMERA_REACH]);
     const int32_t n_column = (x->lens.width + USI_PICTURE_TILE - 1) / USI_PICTURE_TILE,
                   n_row = (x->lens.height + USI_PICTURE_TILE - 1) / USI_PICTURE_TILE;

@@ -3,6 +3,7 @@
 #ifndef USI_SIM_SIM__PICTURE_H
 #define USI_SIM_SIM__PICTURE_H
 
+#include "sense/reflectance.h"
 #include "sim/sim__query.h"
 #include "terrain/pager.h"
 #include "understudy/model.h"
@@ -53,6 +54,27 @@ void usi_picture_cast(const usi_picture_scene *scene, usi_picture_rays *rays);
 // A point in a shape is dark. Any thread may call both.
 void usi_picture_cover(const usi_picture_scene *scene, int32_t n, const us_vec3 *p, us_vec3 toward,
                        bool *out_is_dark);
+
+// picture_lamp.c: the lamps that shine, with their places as usi_shapes_start has found them; and how much
+// light of one arrives at n places (at most a tile), W/m^2 square to its direction, which is given too.
+enum { USI_PICTURE_LAMPS = 32 };
+typedef struct usi_picture_lamp {
+    us_vec3 place, axis;
+    double cosine;     // of half its cone
+    double intensity;  // W/sr
+    double colour[3];
+} usi_picture_lamp;
+int32_t usi_picture_lamps(const us_sim *s, usi_picture_lamp out[USI_PICTURE_LAMPS]);
+void usi_picture_shine(const usi_picture_scene *x, const usi_picture_lamp *lamp, bool has_shadow, int32_t n,
+                       const us_vec3 *p, double *out_irradiance, us_vec3 *out_toward);
+
+// picture_surface.c: how surfaces of a material look. US_ERR_VALUE: a property of it is none that a camera
+// could see.
+typedef struct usi_picture_surface {
+    usi_reflector law;
+    double ground, other;  // contrast of the texture, of ground and of other shapes
+} usi_picture_surface;
+us_status usi_picture_surface_read(const us_material_def *d, usi_picture_surface *out, us_error *err);
 
 // picture_texture.c: by how much the ground is brighter at a place of its frame than on average, 1 in the
 // mean: grains of all sizes from half a metre down to what a pixel of the size `footprint` (m) still shows.

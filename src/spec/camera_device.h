@@ -44,10 +44,10 @@ typedef enum usi_camera_parameter {
     USI_CAMERA_N_PARAMETER
 } usi_camera_parameter;
 
-enum { USI_CAMERA_MONO, USI_CAMERA_RGB };        // of "pixels"
-enum { USI_CAMERA_8_BIT, USI_CAMERA_16_BIT };    // of "bits"
-enum { USI_CAMERA_SRGB, USI_CAMERA_LINEAR };     // of "response"
-enum { USI_CAMERA_NO_SHADOW, USI_CAMERA_HARD };  // of "shadows"
+enum { USI_CAMERA_MONO, USI_CAMERA_RGB };                         // of "pixels"
+enum { USI_CAMERA_8_BIT, USI_CAMERA_16_BIT };                     // of "bits"
+enum { USI_CAMERA_SRGB, USI_CAMERA_LINEAR };                      // of "response"
+enum { USI_CAMERA_NO_SHADOW, USI_CAMERA_HARD, USI_CAMERA_SOFT };  // of "shadows"
 
 bool usi_is_camera_def(const us_sensor_def *d);
 

@@ -131,7 +131,12 @@ static us_status read_sensor(usi_reader *r, const usi_scene_group *group, const 
     us_error why = {0};
     const usi_look look = usi_look_at(node);
     *s = (us_sensor_def){.name = usi_xml_attr(node, "name"), .X_BS = us_pose_identity()};
-    us_status status = find_kind(r, node, &s->kind);
+    // A <light> is a lamp, which says how much it shines.
+    us_status status = US_OK;
+    if (strcmp((const char *)node->name, "light") == 0)
+        s->kind = us_sensor_kind_find("lamp");
+    else
+        status = find_kind(r, node, &s->kind);
     if (!status) status = usi_scene_find_link(r, group, node, "link", &s->link);
     if (!status && s->link == US_WORLD)
         status = usi_fail(r, US_ERR_NAME, node, "name a link of the robot", "link: the world has no sensors");
@@ -163,13 +168,16 @@ us_status usi_scene_sensors(usi_reader *r, const usi_scene_group *group, us_netw
     if (!sensors) return usi_fail_memory(r);
     d->sensors = sensors;
     us_status status = US_OK;
-    for (const xmlNode *n = usi_xml_child(group->node, "sensor"); n && !status;
-         n = usi_xml_next(n, "sensor")) {
-        if (d->n_sensor == USI_SENSOR_LIMIT)
-            return usi_fail(r, US_ERR_LIMIT, n, "write fewer", "a robot has at most %d sensors",
-                            USI_SENSOR_LIMIT);
-        status = read_sensor(r, group, n, d, &sensors[d->n_sensor]);
-        if (!status) d->n_sensor++;
+    static const char *const elements[] = {"sensor", "light"};
+    for (int k = 0; k < 2; k++) {
+        for (const xmlNode *n = usi_xml_child(group->node, elements[k]); n && !status;
+             n = usi_xml_next(n, elements[k])) {
+            if (d->n_sensor == USI_SENSOR_LIMIT)
+                return usi_fail(r, US_ERR_LIMIT, n, "write fewer",
+                                "a robot has at most %d sensors and lights", USI_SENSOR_LIMIT);
+            status = read_sensor(r, group, n, d, &sensors[d->n_sensor]);
+            if (!status) d->n_sensor++;
+        }
     }
     return status;
 }

@@ -20,6 +20,34 @@ static int setup(void **state) {
     return 0;
 }
 
+static void a_camera_gives_its_picture_and_its_depths(void **state) {
+    (void)state;
+    static const char scene[] =
+        "<scene name=\"s\" version=\"1\"><world step=\"1 ms\"><shape type=\"half-space\"/></world>"
+        "<robot name=\"k10\" file=\"" US_SOURCE_DIR "/models/k10.urdf\" base=\"floating\" xyz=\"0 0 0.05\">"
+        "<sensor type=\"camera\" name=\"eye\" link=\"base\" xyz=\"0.5 0 1\" width=\"32\" height=\"24\"/>"
+        "<network namespace=\"k10\"/></robot></scene>\n";
+    write_text("eye.xml", scene);
+    outcome a = run("sense eye.xml --sensor k10/eye --time 0.1 -o eye.png");
+    assert_code(a, 0);
+    assert_has(a.out, "eye.png: 32 x 24 pixels, exposed for ");
+    char *text = read_text("eye.png");
+    assert_int_equal(strncmp(text, "\x89PNG\r\n", 6), 0);
+    free(text);
+    a = run("sense eye.xml --sensor k10/eye -o eye.pfm");
+    assert_code(a, 0);
+    text = read_text("eye.pfm");
+    assert_int_equal(strncmp(text, "Pf\n32 24\n-1.0\n", 14), 0);
+    // The first row is the lowest, which sees the ground about a metre below.
+    float depth;
+    memcpy(&depth, text + 14, sizeof depth);
+    assert_true(depth > 1.5f && depth < 4);
+    free(text);
+    a = run("sense eye.xml --sensor k10/eye -o eye.ply");
+    assert_code(a, 2);
+    assert_has(a.err, ".pfm for depths");
+}
+
 static bool has_egl(void) {
     void *library = dlopen("libEGL.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library) dlclose(library);
@@ -127,6 +155,7 @@ static void an_absent_driver_is_named(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_camera_gives_its_picture_and_its_depths),
         cmocka_unit_test(a_frame_is_written_by_the_ending_of_the_file),
         cmocka_unit_test(the_default_scene_has_a_lidar),
         cmocka_unit_test(both_methods_see_the_wall),

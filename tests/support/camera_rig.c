@@ -10,16 +10,17 @@
 
 #include <cmocka.h>
 
-void camera_rig_init(camera_rig *r, const char *world, const char *sensor, int32_t n_thread) {
+void camera_rig_init_with(camera_rig *r, const char *world, const char *beside, const char *sensor,
+                          int32_t n_thread) {
     char text[8000];
     us_error err = {0};
     memset(r, 0, sizeof *r);
     snprintf(text, sizeof text,
-             "<scene name=\"s\" version=\"1\"><world step=\"1 ms\" gravity=\"0 0 0\">%s</world>"
+             "<scene name=\"s\" version=\"1\"><world step=\"1 ms\" gravity=\"0 0 0\">%s</world>%s"
              "<robot name=\"r\" file=\"" US_SOURCE_DIR "/tests/support/carrier.urdf\">"
              "<sensor type=\"camera\" name=\"eye\" link=\"base\" %s/>"
              "<network namespace=\"r\"/></robot></scene>",
-             world, sensor);
+             world, beside, sensor);
     us_status status = us_spec_load_text(text, strlen(text), "test.xml", NULL, &r->spec, &err);
     if (!status) status = us_model_compile(r->spec, NULL, &r->model, &err);
     if (!status) status = us_sim_create(r->model, NULL, &r->sim, &err);
@@ -29,6 +30,10 @@ void camera_rig_init(camera_rig *r, const char *world, const char *sensor, int32
     if (us_camera_renderer_create(r->model, r->camera, n_thread, NULL, &r->renderer, &err))
         fail_msg("%s (%s)", err.message, err.remedy);
     camera_rig_render(r);
+}
+
+void camera_rig_init(camera_rig *r, const char *world, const char *sensor, int32_t n_thread) {
+    camera_rig_init_with(r, world, "", sensor, n_thread);
 }
 
 void camera_rig_render(camera_rig *r) {

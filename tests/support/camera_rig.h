@@ -20,6 +20,9 @@ typedef struct camera_rig {
 
 // `world` has the <light> and what there is to see, `sensor` the attributes of the camera.
 void camera_rig_init(camera_rig *r, const char *world, const char *sensor, int32_t n_thread);
+// The same with what stands beside the <world>.
+void camera_rig_init_with(camera_rig *r, const char *world, const char *beside, const char *sensor,
+                          int32_t n_thread);
 void camera_rig_fini(camera_rig *r);
 void camera_rig_render(camera_rig *r);
 

@@ -12,6 +12,7 @@
 
 #include "camera_rig.h"
 #include "sense/image_sensor.h"
+#include "understudy/vision.h"
 
 static const double PI = 3.14159265358979323846;
 
@@ -123,6 +124,54 @@ static void a_rough_sphere_is_as_bright_as_its_formula(void **state) {
     camera_rig_fini(&r);
 }
 
+// The laws as their authors wrote them.
+static double lommel_seeliger(double w, double mu0, double mu) { return w / (4 * PI) * mu0 / (mu0 + mu); }
+static double chandrasekhar(double x, double w) { return (1 + 2 * x) / (1 + 2 * x * sqrt(1 - w)); }
+static double hapke(double w, double b, double b0, double h, double mu0, double mu, double g) {
+    const double surge = b0 / (1 + tan(g / 2) / h);
+    const double phase = (1 - b * b) / pow(1 - 2 * b * cos(g) + b * b, 1.5);
+    return lommel_seeliger(w, mu0, mu) *
+           ((1 + surge) * phase + chandrasekhar(mu0, w) * chandrasekhar(mu, w) - 1);
+}
+
+static void spheres_of_dust_are_as_bright_as_their_formulas(void **state) {
+    (void)state;
+    for (int law = 0; law < 2; law++) {
+        camera_rig r;
+        // The Sun stands behind the camera, almost: there is a surge.
+        camera_rig_init_with(
+            &r,
+            "<light direction=\"-1 0.1 0.05\" sun=\"1361\" sky=\"0\"/>"
+            "<shape type=\"sphere\" size=\"1\" xyz=\"5 0 0\" rgba=\"0.5 0.5 0.5 1\" "
+            "surface=\"dust\"/>",
+            law ? "<material name=\"dust\"><string key=\"reflection\" value=\"hapke\"/>"
+                  "<number key=\"hapke-b\" value=\"0.3\"/><number key=\"hapke-b0\" value=\"1.5\"/>"
+                  "<number key=\"hapke-h\" value=\"0.05\"/></material>"
+                : "<material name=\"dust\"><string key=\"reflection\" "
+                  "value=\"lommel-seeliger\"/></material>",
+            "width=\"120\" height=\"120\" fov=\"26 deg\"", 1);
+        const us_vec3 toward = us_vec3_make(-1, 0.1, 0.05),
+                      sun = us_vec3_scale(1 / us_vec3_norm(toward), toward);
+        const double colour = 0.21404114, w = 1 - pow((1 - colour) / (1 + colour), 2);
+        int32_t n = 0;
+        for (int32_t at = 0; at < 120 * 120; at++) {
+            us_vec3 normal, d, o;
+            if (!meet_sphere(&r, at % 120, at / 120, &normal)) continue;
+            assert_true(us_camera_unproject(&r.lens, at % 120, at / 120, &d, &o));
+            const us_vec3 eye = us_vec3_make(-d.z, d.x, d.y);
+            const double mu0 = us_vec3_dot(normal, sun), mu = us_vec3_dot(normal, eye),
+                         g = acos(us_vec3_dot(eye, sun));
+            if (mu0 < 1e-3) continue;
+            const double expected =
+                1361 * (law ? hapke(w, 0.3, 1.5, 0.05, mu0, mu, g) : lommel_seeliger(8 * colour, mu0, mu));
+            assert_true(fabs((double)r.radiance[at][1] / expected - 1) < 1e-3);
+            n++;
+        }
+        assert_true(n > 6000);
+        camera_rig_fini(&r);
+    }
+}
+
 // A wall 1 m high with its far edge over the origin, the Sun behind it 30 degrees high: the shadow ends
 // sqrt(3) m away. A camera over that place sees half a millimetre in each pixel.
 static void a_shadow_ends_where_the_sun_shines_over_the_wall(void **state) {
@@ -145,6 +194,80 @@ static void a_shadow_ends_where_the_sun_shines_over_the_wall(void **state) {
     assert_int_equal(n_change, 1);
     assert_true(abs(n_dark - 200) <= 1);
     camera_rig_fini(&r);
+}
+
+// Over the same wall the disc of the Sun goes down: its free share where the edge stands at t of its radius
+// is that of a circle beside a line.
+static void a_penumbra_has_the_shades_of_a_disc_behind_an_edge(void **state) {
+    (void)state;
+    camera_rig r;
+    camera_rig_init_with(
+        &r,
+        "<light direction=\"0.86602540378443865 0 0.5\" sky=\"0\"/>"
+        "<shape type=\"half-space\" surface=\"plain\"/><shape type=\"box\" size=\"0.1 2 1\" xyz=\"0.05 0 "
+        "0.5\"/>",
+        "<material name=\"plain\"><number key=\"texture\" value=\"0\"/></material>",
+        "xyz=\"-1.7320508075688772 0 10\" rpy=\"0 90 0 deg\" width=\"5\" height=\"401\" fov=\"0.00025 rad\" "
+        "shadows=\"soft\"",
+        1);
+    const double full = (double)r.radiance[400 * 5 + 2][1];
+    double first = 0, last = 0;
+    for (int32_t v = 0; v < 401; v++) {
+        const double x = 1.7320508075688772 + 0.0005 * (v - 200), angle = atan2(1, x) - PI / 6,
+                     t = fmax(-1, fmin(1, -angle / 0.004653)),
+                     share = 0.5 + (asin(t) + t * sqrt(1 - t * t)) / PI,
+                     seen = (double)r.radiance[v * 5 + 2][1] / full;
+        assert_true(fabs(seen - share) < 0.05);
+        if (seen > 0.1 && first == 0) first = x;
+        if (seen < 0.9) last = x;
+    }
+    // 2 m of light's way times 9.3 mrad, square to it; twice that on the ground. From a tenth to nine
+    // tenths of the light it is 0.6870 of that.
+    assert_true(fabs((last - first) / 0.6870 - 0.0372) < 0.002);
+    camera_rig_fini(&r);
+}
+
+// A lamp 2 m over the ground: 20 W / (2 pi (1 - cos 20 deg)) = 52.78 W/sr into its cone, nothing beside it,
+// nothing behind a plate.
+static void a_lamp_lights_its_cone_by_the_square_of_the_distance(void **state) {
+    (void)state;
+    static const char world[] = "<light sun=\"0\" sky=\"0\"/><shape type=\"half-space\" surface=\"plain\" "
+                                "rgba=\"1 1 1 1\"/>";
+    static const char plate[] = "<shape type=\"box\" size=\"0.2 0.2 0.01\" xyz=\"0.1 0 1.5\"/>";
+    static const char plain[] = "<material name=\"plain\"><number key=\"texture\" value=\"0\"/></material>";
+    for (int k = 0; k < 2; k++) {
+        char all[600];
+        camera_rig r;
+        snprintf(all, sizeof all, "%s%s", world, k ? plate : "");
+        camera_rig_init_with(
+            &r, all, plain,
+            "xyz=\"0 0 1\" rpy=\"0 90 0 deg\" width=\"81\" height=\"81\" fov=\"90 deg\"/>"
+            "<light name=\"lamp\" link=\"base\" xyz=\"0 0 2\" rpy=\"0 90 0 deg\" power=\"20 W\" "
+            "cone=\"40 deg\" green=\"0.5\" ",
+            1);
+        for (int32_t at = 0; at < 81 * 81; at++) {
+            // The camera is 1 m high, its top towards x, its right towards -y.
+            const double x = -(at / 81 - 40) / r.lens.fy, y = -(at % 81 - 40) / r.lens.fx,
+                         d2 = x * x + y * y + 4, along = 2 / sqrt(d2);
+            const double expected =
+                along > cos(PI / 9) ? 20 / (2 * PI * (1 - cos(PI / 9))) / d2 * along / PI : 0;
+            const double red = (double)r.radiance[at][0], green = (double)r.radiance[at][1];
+            // The plate's shadow: four times its size and its place, from 2 m down to the ground.
+            const bool is_behind = k && x > 0.01 && x < 0.79 && fabs(y) < 0.39;
+            if (fabs(along - cos(PI / 9)) < 1e-3 || (k && fabs(x) < 0.9 && !is_behind)) continue;
+            assert_true(fabs(red - (is_behind ? 0 : expected)) < 1e-3 * expected + 1e-9);
+            assert_true(fabs(green - 0.5 * red) < 1e-6 + 1e-6 * red);
+        }
+        // Off: by a parameter that can change while it runs; and a dead one.
+        const us_sensor lamp = us_model_find_sensor(r.model, "r", "lamp");
+        assert_true(us_sim_view_sensor_sample(r.sim, lamp).reading[0] == 20);
+        assert_true(r.radiance[20 * 81 + 40][0] > 0 || k);
+        assert_int_equal(us_sim_set_sensor_parameter(r.sim, lamp, "on", 0, NULL), US_OK);
+        camera_rig_render(&r);
+        for (int32_t at = 0; at < 81 * 81; at++)
+            assert_true(r.radiance[at][0] == 0);
+        camera_rig_fini(&r);
+    }
 }
 
 static void what_throws_no_shadow_leaves_all_lit(void **state) {
@@ -330,6 +453,114 @@ static void ground_has_a_texture_that_stays_where_it_is(void **state) {
     camera_rig_fini(&moved);
 }
 
+// A plane of ground stands upright 2 m away: f = 277.128 pixels and a baseline of 15 cm make a disparity of
+// 20.785 pixels.
+static void a_rendered_pair_has_the_disparity_of_its_plane(void **state) {
+    (void)state;
+    static const char world[] = "<light direction=\"-1 0.2 0.5\"/>"
+                                "<shape type=\"half-space\" xyz=\"2 0 0\" rpy=\"0 -90 0 deg\"/>";
+    static const char lens[] = "width=\"320\" height=\"240\" pixels=\"mono\" %s";
+    char left_sensor[200], right_sensor[200];
+    snprintf(left_sensor, sizeof left_sensor, lens, "xyz=\"0 0.075 0\"");
+    snprintf(right_sensor, sizeof right_sensor, lens, "xyz=\"0 -0.075 0\"");
+    camera_rig left, right;
+    camera_rig_init(&left, world, left_sensor, 1);
+    camera_rig_init(&right, world, right_sensor, 1);
+    us_stereo_def def = us_stereo_def_default(US_STEREO_SEMI_GLOBAL, 320, 240);
+    us_stereo *stereo = NULL;
+    assert_int_equal(us_stereo_create(&def, 1, NULL, &stereo, NULL), US_OK);
+    float *disparity = malloc(320 * 240 * sizeof *disparity);
+    assert_non_null(disparity);
+    assert_int_equal(us_stereo_match(stereo, &left.image, &right.image, disparity), US_OK);
+    const float invalid = us_stereo_invalid(&def);
+    int32_t n = 0, n_valid = 0, n_near = 0, n_below = 0;
+    for (int32_t v = 4; v < 236; v++) {
+        for (int32_t u = 68; u < 316; u++, n++) {
+            const float d = disparity[v * 320 + u];
+            if (d == invalid) continue;
+            n_valid++;
+            n_near += fabs((double)d - 20.7846) < 1;
+            n_below += (double)d < 20.7846 - 0.05;
+        }
+    }
+    assert_true(n_valid > 0.97 * n);
+    assert_true(n_near > 0.99 * n_valid);
+    // The median lies within 0.05 of it, or fewer than half were below and more than half below the other
+    // side.
+    int32_t n_above = 0;
+    for (int32_t v = 4; v < 236; v++) {
+        for (int32_t u = 68; u < 316; u++)
+            n_above += disparity[v * 320 + u] != invalid && (double)disparity[v * 320 + u] > 20.7846 + 0.05;
+    }
+    assert_true(2 * n_below < n_valid && 2 * n_above < n_valid);
+    free(disparity);
+    us_stereo_destroy(stereo);
+    camera_rig_fini(&left);
+    camera_rig_fini(&right);
+}
+
+static void a_noisy_camera_is_off_by_more(void **state) {
+    (void)state;
+    camera_rig r;
+    camera_rig_init(
+        &r, "<light sky=\"100\" sun=\"0\"/>",
+        "rpy=\"0 -90 0 deg\" width=\"100\" height=\"100\" pixels=\"mono\" bits=\"16\" response=\"linear\" "
+        "fov=\"10 deg\"",
+        1);
+    double deviation[2];
+    for (int k = 0; k < 2; k++) {
+        us_sensor_fault fault = us_sensor_fault_default();
+        fault.noise = k ? 3 : 1;
+        assert_int_equal(us_sim_set_sensor_fault(r.sim, r.camera, &fault), US_OK);
+        camera_rig_render(&r);
+        const uint16_t *p = r.image.pixels;
+        double sum = 0, squares = 0;
+        for (int32_t i = 0; i < 10000; i++) {
+            sum += p[i];
+            squares += (double)p[i] * p[i];
+        }
+        deviation[k] = sqrt(squares / 10000 - sum / 10000 * sum / 10000);
+    }
+    assert_true(deviation[0] > 100);
+    assert_true(fabs(deviation[1] / deviation[0] - 3) < 0.05);
+    camera_rig_fini(&r);
+}
+
+static void materials_that_no_camera_sees_are_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *property, *message;
+    } wrong[] = {{"<string key='texture' value='rough'/>", "texture: this is no contrast"},
+                 {"<number key='texture' value='1.5'/>", "texture: this is no contrast"},
+                 {"<string key='reflection' value='shiny'/>", "reflection: this is no law"},
+                 {"<number key='reflection' value='1'/>", "reflection: this is no law"},
+                 {"<number key='hapke-b' value='1'/>", "hapke-b: this is no asymmetry"},
+                 {"<number key='hapke-b0' value='-1'/>", "hapke-b0: this is no strength"},
+                 {"<number key='hapke-h' value='0'/>", "hapke-h: this is no width"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[600];
+        us_error err = {0};
+        us_spec *spec = NULL;
+        us_model *model = NULL;
+        us_camera_renderer *x = NULL;
+        snprintf(
+            text, sizeof text,
+            "<scene name='s' version='1'><material name='dust'>%s</material><robot name='r' "
+            "file='" US_SOURCE_DIR
+            "/tests/support/carrier.urdf'><sensor type='camera' name='eye' link='base'/></robot></scene>",
+            wrong[i].property);
+        assert_int_equal(us_spec_load_text(text, strlen(text), "test.xml", NULL, &spec, &err), US_OK);
+        assert_int_equal(us_model_compile(spec, NULL, &model, &err), US_OK);
+        assert_int_equal(
+            us_camera_renderer_create(model, us_model_find_sensor(model, "r", "eye"), 1, NULL, &x, &err),
+            US_ERR_VALUE);
+        assert_non_null(strstr(err.message, wrong[i].message));
+        assert_string_equal(err.element, "dust");
+        us_model_destroy(model);
+        us_spec_destroy(spec);
+    }
+}
+
 static void what_cannot_be_rendered_is_said(void **state) {
     (void)state;
     camera_rig r;
@@ -355,7 +586,10 @@ int main(void) {
         cmocka_unit_test(points_are_seen_where_the_lens_and_its_camera_info_put_them),
         cmocka_unit_test(nothing_is_infinitely_far_and_as_bright_as_the_sky),
         cmocka_unit_test(a_rough_sphere_is_as_bright_as_its_formula),
+        cmocka_unit_test(spheres_of_dust_are_as_bright_as_their_formulas),
         cmocka_unit_test(a_shadow_ends_where_the_sun_shines_over_the_wall),
+        cmocka_unit_test(a_penumbra_has_the_shades_of_a_disc_behind_an_edge),
+        cmocka_unit_test(a_lamp_lights_its_cone_by_the_square_of_the_distance),
         cmocka_unit_test(what_throws_no_shadow_leaves_all_lit),
         cmocka_unit_test(electrons_follow_from_light_by_the_formula),
         cmocka_unit_test(noise_has_the_variance_of_a_photon_transfer_curve),
@@ -364,6 +598,9 @@ int main(void) {
         cmocka_unit_test(a_picture_without_an_exposure_finds_one),
         cmocka_unit_test(the_same_bytes_by_any_number_of_threads),
         cmocka_unit_test(ground_has_a_texture_that_stays_where_it_is),
+        cmocka_unit_test(a_rendered_pair_has_the_disparity_of_its_plane),
+        cmocka_unit_test(a_noisy_camera_is_off_by_more),
+        cmocka_unit_test(materials_that_no_camera_sees_are_named),
         cmocka_unit_test(what_cannot_be_rendered_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
