@@ -32,7 +32,8 @@ typedef struct us_proxy_def {
     bool enable_motor_servers;        // open the ports of <motors>; default true
     const char *motor_address;        // where they listen; default "127.0.0.1"
     const char *serial_directory;     // where robots with <motors> have serial lines; NULL: nowhere
-    us_gate_event_function *on_gate;  // events of the robots' gates, on a thread of their own; may be NULL
+    us_gate_event_function *on_gate;  // events of the robots' gates, on a thread of their own; may be NULL;
+                                      // robot -1: one that was added while the world runs
     void *gate_context;
 } us_proxy_def;
 
