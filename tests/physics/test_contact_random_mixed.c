@@ -3,7 +3,7 @@
 // 100 m, mass ratios to 1e5, speeds to 50 m/s, steps from 0.1 to 10 ms. None diverges, none gains energy,
 // nothing falls through.
 //
-// A few steps of some seeds by default; 10 s of 200 with US_LONG_TESTS. `test_contact_random_mixed SEED` runs
+// A few steps of some seeds by default; 10 s of 160 with US_LONG_TESTS. `test_contact_random_mixed SEED` runs
 // one.
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 static void mixed_scenes_stay_whole(void **state) {
     (void)state;
     const bool is_long = getenv("US_LONG_TESTS") != NULL;
-    const int n = is_long ? 200 : 30;
+    const int n = is_long ? 160 : 30;
     int n_bad = 0;
     for (int seed = 1; seed <= n; seed++)
         n_bad += !random_scene_run(random_scene_mixed, (uint64_t)seed, 10, is_long ? INT64_MAX : 200, false);
