@@ -394,6 +394,19 @@ static void put_parameter_as(usi_json *json, const usi_sensor *sensor, const cha
     if (i >= 0) usi_json_number(json, key, sensor->parameter[i]);
 }
 
+// The angles between the left and right, and the upper and lower edge of a camera's pictures, without the
+// distortion of its lens.
+static void put_camera_view(usi_json *json, const usi_sensor *sensor) {
+    const double *value = sensor->parameter;
+    const us_sensor_kind *kind = sensor->kind;
+    const double wide = value[usi_find_parameter(kind, "fov")];
+    const double ratio =
+        value[usi_find_parameter(kind, "height")] /
+        (value[usi_find_parameter(kind, "width")] * value[usi_find_parameter(kind, "aspect")]);
+    usi_json_number(json, "wide", wide);
+    usi_json_number(json, "high", wide < 3 ? 2 * atan(tan(0.5 * wide) * ratio) : wide * ratio);
+}
+
 // What robots measure with, and of a lidar what its cloud is called in frames.
 static void put_sensor(usi_json *json, const us_model *model, const usi_sensor *sensor) {
     usi_json_begin(json, NULL, '{');
@@ -409,6 +422,8 @@ static void put_sensor(usi_json *json, const us_model *model, const usi_sensor *
         usi_json_integer(json, "rings", l->n_ring);
         usi_json_number(json, "range", l->def->max_range);
         put_lidar_view(json, l);
+    } else if (usi_sensor_is(sensor, "camera")) {
+        put_camera_view(json, sensor);
     } else {
         put_parameter_as(json, sensor, "max-range", "range");
         put_parameter_as(json, sensor, "field-of-view", "fov");

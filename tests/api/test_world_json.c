@@ -594,8 +594,23 @@ static void sensors_and_their_kinds_are_told(void **state) {
     usi_revision_unref(world);
 }
 
+// Of a camera the angles of its pictures: 65 degrees of 640 x 480 square pixels.
+static void cameras_say_what_they_see(void **state) {
+    (void)state;
+    usi_revision *world = world_of_file("scenes/camera.xml", 1);
+    assert_non_null(world);
+    cJSON *json = json_of(world);
+    const cJSON *eye = named(get(json, "sensors"), "eye");
+    const double half = 0.5 * cJSON_GetNumberValue(get(eye, "wide"));
+    assert_true(fabs(2 * half - 65 * M_PI / 180) < 1e-12);
+    assert_true(fabs(tan(0.5 * cJSON_GetNumberValue(get(eye, "high"))) - 0.75 * tan(half)) < 1e-12);
+    cJSON_Delete(json);
+    usi_revision_unref(world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cameras_say_what_they_see),
         cmocka_unit_test(everything_in_our_scenes_stands_at_its_index),
         cmocka_unit_test(robots_with_meshes_stand_at_their_index_too),
         cmocka_unit_test(the_same_file_at_the_same_scale_and_colour_is_one_asset),

@@ -111,6 +111,8 @@ export interface SensorInfo {
   q: Quat
   range?: number // m
   fov?: number // rad, the whole angle of a cone that it sees
+  wide?: number // rad, of a camera's pictures
+  high?: number // rad
   // of a lidar
   lidar?: number // its number in frames
   rings?: number

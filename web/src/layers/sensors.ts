@@ -1,5 +1,5 @@
-// Where sensors sit and what they can see: axes at each, the cone of those that look somewhere, and for a lidar the cones of its highest and lowest
-// beams and the ends of its sweep.
+// Where sensors sit and what they can see: axes at each, the cone of those that look somewhere, the pyramid of a camera, and for a lidar the cones of
+// its highest and lowest beams and the ends of its sweep.
 import { BufferAttribute, BufferGeometry, Color, Group, LineBasicMaterial, LineSegments } from 'three'
 import type { App, Layer, SensorInfo, World } from '../app'
 import { matrixOf } from '../view/shapes'
@@ -46,10 +46,25 @@ function cone(sensor: SensorInfo, [axis, way]: [0 | 1 | 2, 1 | -1]): [Point, Poi
   return lines
 }
 
+// The pyramid that a camera sees, as far as one has edges.
+function pyramid({ wide = 0, high = 0 }: SensorInfo): [Point, Point, Color][] {
+  const slope = (angle: number): number => Math.tan(Math.min(angle / 2, 1.4))
+  const corner = (y: number, z: number): Point => {
+    const p: Point = [1, y * slope(wide), z * slope(high)]
+    return p.map((v) => (v * REACH) / Math.hypot(...p)) as Point
+  }
+  const corners = [corner(1, 1), corner(-1, 1), corner(-1, -1), corner(1, -1)]
+  return corners.flatMap((p, i): [Point, Point, Color][] => [
+    [[0, 0, 0], p, BEAM],
+    [p, corners[(i + 1) % 4], BEAM],
+  ])
+}
+
 function outline(sensor: SensorInfo): [Point, Point, Color][] {
   const lines: [Point, Point, Color][] = AXES.map((color, axis) => [[0, 0, 0], [0, 1, 2].map((k) => (k === axis ? AXIS : 0)) as Point, color])
   const { elevation, start = 0, sweep = 2 * Math.PI, range = REACH } = sensor
   const looks = LOOKS[sensor.kind]
+  if (sensor.kind === 'camera') return [...lines, ...pyramid(sensor)]
   if (!elevation) return looks ? [...lines, ...cone(sensor, looks)] : lines
   const r = Math.min(REACH, range)
   const isWhole = Math.abs(sweep) > 2 * Math.PI - 1e-6
