@@ -171,9 +171,12 @@ static void keep_energy(const usi_contacts *c, const usi_contact_input *in, usi_
     const double h = m->step, *v = c->joints.vel;
     us_dyn *d = c->dyn;
     double max = 0;
-    for (int32_t i = span.first; i < span.end; i++)
-        max = fmax(max, fmax(fabs(v[i]), fabs(in->v[i])));
-    if (!(h * h * max * max > USI_FAST_TURN)) return;
+    for (int32_t i = span.first; i < span.end; i++) {
+        const double before = in->v[i] * in->v[i], after = v[i] * v[i];
+        max = before > max ? before : max;
+        max = after > max ? after : max;
+    }
+    if (!(h * h * max > USI_FAST_TURN)) return;
     const motion solved = motion_of(d, span, in->q, v);
     usi_angles_of(d, span, in->out_q);
     const motion left = motion_of(d, span, in->out_q, v);

@@ -148,13 +148,13 @@ typedef struct usi_geom {
     int32_t owner;             // the spec's group of its link; -1: none
     int32_t shape;             // of the spec
     int32_t material;
-    int32_t is_soil;       // the world's, a half space or a height field, of a material that gives way
-    int32_t has_region;    // part of it is made of something else
-    int32_t has_soil_map;  // numbers of its soil vary over it
-    int32_t has_flow_map;  // ... by which a patch of it flows
-    int32_t patch;         // of the model; -1: it keeps its form
-    int32_t is_in_tree;    // of fixed_tree
-    int32_t is_round;      // rolls: spheres, capsules, cylinders, ...; the anchor is kept on the other one
+    int32_t patch;      // of the model; -1: it keeps its form
+    bool is_soil;       // the world's, a half space or a height field, of a material that gives way
+    bool has_region;    // part of it is made of something else
+    bool has_soil_map;  // numbers of its soil vary over it
+    bool has_flow_map;  // ... by which a patch of it flows
+    bool is_in_tree;    // of fixed_tree
+    bool is_round;      // rolls: spheres, capsules, cylinders, ...; the anchor is kept on the other one
     uint32_t group, mask;
     float colour[3];  // what it reflects of red, green and blue light, 0 to 1
 } usi_geom;

@@ -232,35 +232,35 @@ static double until_of(const usi_picture_rays *r, int32_t i, double limit) {
     return r->hit[i].range < limit ? r->hit[i].range : limit;
 }
 
-void usi_picture_cast(const usi_picture_scene *x, usi_picture_rays *r) {
+void usi_picture_cast(const usi_picture_scene *x, usi_picture_rays *rays) {
     const us_model *m = x->sim->model;
-    if (r->n == 0) return;
-    const ray_cone cone = cone_of(r);
-    for (int32_t i = 0; i < r->n; i++) {
-        r->hit[i] = (us_ray_hit){INFINITY, {0, 0, 0}};
-        r->geom[i] = -1;
-        picture_tree_ray line = {m, r, i};
-        if (m->fixed_tree) usi_box_tree_cast(m->fixed_tree, r->o[i], r->d[i], FAR, visit, &line);
+    if (rays->n == 0) return;
+    const ray_cone cone = cone_of(rays);
+    for (int32_t i = 0; i < rays->n; i++) {
+        rays->hit[i] = (us_ray_hit){INFINITY, {0, 0, 0}};
+        rays->geom[i] = -1;
+        picture_tree_ray line = {m, rays, i};
+        if (m->fixed_tree) usi_box_tree_cast(m->fixed_tree, rays->o[i], rays->d[i], FAR, visit, &line);
     }
     for (int32_t k = 0; k < x->n_solid; k++) {
         const usi_picture_target *t = &x->target[k];
         if (is_beside(&cone, t)) continue;
-        for (int32_t i = 0; i < r->n; i++) {
-            const double until = until_of(r, i, FAR);
-            if (isfinite(t->radius) && !may_meet(t, r->o[i], r->d[i], until)) continue;
-            const us_ray_hit hit = usi_shape_ray(x->sim, t->geom, t->X_WG, r->o[i], r->d[i], until);
-            if (hit.range > 0) keep(r, i, hit, t->geom);
+        for (int32_t i = 0; i < rays->n; i++) {
+            const double until = until_of(rays, i, FAR);
+            if (isfinite(t->radius) && !may_meet(t, rays->o[i], rays->d[i], until)) continue;
+            const us_ray_hit hit = usi_shape_ray(x->sim, t->geom, t->X_WG, rays->o[i], rays->d[i], until);
+            if (hit.range > 0) keep(rays, i, hit, t->geom);
         }
     }
     for (int32_t k = x->n_solid; k < x->n; k++) {
         const usi_picture_target *t = &x->target[k];
         double until[USI_PICTURE_RAYS];
         us_ray_hit hit[USI_PICTURE_RAYS];
-        for (int32_t i = 0; i < r->n; i++)
-            until[i] = until_of(r, i, limit_of(x, t, r->o[i], x->reach));
-        cast_ground(x, t, r->n, r->o, r->d, until, hit);
-        for (int32_t i = 0; i < r->n; i++)
-            keep(r, i, hit[i], t->geom);
+        for (int32_t i = 0; i < rays->n; i++)
+            until[i] = until_of(rays, i, limit_of(x, t, rays->o[i], x->reach));
+        cast_ground(x, t, rays->n, rays->o, rays->d, until, hit);
+        for (int32_t i = 0; i < rays->n; i++)
+            keep(rays, i, hit[i], t->geom);
     }
 }
 
@@ -341,27 +341,27 @@ static void cover_by_solids(const usi_picture_scene *x, int32_t n, const us_vec3
 }
 
 void usi_picture_cover(const usi_picture_scene *x, int32_t n, const us_vec3 *p, us_vec3 toward,
-                       bool *is_dark) {
+                       bool *out_is_dark) {
     const us_model *m = x->sim->model;
     for (int32_t i = 0; i < n; i++) {
-        cover_ray ray = {m, p[i], toward, &is_dark[i]};
-        is_dark[i] = false;
+        cover_ray ray = {m, p[i], toward, &out_is_dark[i]};
+        out_is_dark[i] = false;
         if (m->fixed_tree) usi_box_tree_cast(m->fixed_tree, p[i], toward, FAR, visit_any, &ray);
     }
-    if (n > 0) cover_by_solids(x, n, p, toward, is_dark);
+    if (n > 0) cover_by_solids(x, n, p, toward, out_is_dark);
     for (int32_t k = x->n_solid; k < x->n; k++) {
         const usi_picture_target *t = &x->target[k];
         us_vec3 o[USI_PICTURE_RAYS], d[USI_PICTURE_RAYS];
         double until[USI_PICTURE_RAYS];
         us_ray_hit hit[USI_PICTURE_RAYS];
         int32_t of[USI_PICTURE_RAYS];
-        const int32_t count = gather(n, p, is_dark, o, of);
+        const int32_t count = gather(n, p, out_is_dark, o, of);
         for (int32_t i = 0; i < count; i++) {
             d[i] = toward;
             until[i] = limit_of(x, t, o[i], 2 * x->reach);
         }
         if (count > 0) cast_ground(x, t, count, o, d, until, hit);
         for (int32_t i = 0; i < count; i++)
-            is_dark[of[i]] = isfinite(hit[i].range);
+            out_is_dark[of[i]] = isfinite(hit[i].range);
     }
 }

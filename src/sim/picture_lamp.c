@@ -36,7 +36,7 @@ void usi_picture_shine(const usi_picture_scene *x, const usi_picture_lamp *lamp,
     static const double slack = 1e-4;  // m: what a ray meets there is the place itself
     usi_picture_rays rays;
     double distance[USI_PICTURE_RAYS] = {0};
-    int32_t of[USI_PICTURE_RAYS];
+    int32_t of[USI_PICTURE_RAYS] = {0};
     rays.n = 0;
     for (int32_t i = 0; i < n; i++) {
         const us_vec3 v = us_vec3_sub(p[i], lamp->place);

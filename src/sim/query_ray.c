@@ -168,10 +168,8 @@ static double visit(void *context, int32_t box, double until) {
     const usi_geom *g = &m->geom[q->geom];
     q->hit[0] = us_geom_ray(&g->geom, g->X_NG, q->o[0], q->d[0], until);
     if (!(q->hit[0].range < (r->out_hit ? r->out_hit->distance : INFINITY))) return until;
-    if (r->out_is_hit) {
-        *r->out_is_hit = true;
-        return -1;
-    }
+    if (r->out_is_hit) *r->out_is_hit = true;
+    if (!r->out_hit) return -1;
     q->X_WG = g->X_NG;
     *r->out_hit = hit_of(q, 0);
     return q->hit[0].range;
@@ -180,7 +178,7 @@ static double visit(void *context, int32_t box, double until) {
 // Shapes by the thousand, before all others: what they hide need not be asked.
 static void cast_into_tree(inquiry *q, int32_t n, const us_vec3 *origins, const us_vec3 *directions,
                            double max_distance, const us_query_filter *filter, us_sim_hit *out_hits,
-                           bool *out_is_hit) {
+                           bool *out_is_hit) {  // NOLINT(readability-non-const-parameter): visit writes it
     q->is_field = q->is_paged = false;
     for (int32_t i = 0; i < n; i++) {
         tree_ray r = {q, filter, out_hits ? &out_hits[i] : NULL, out_is_hit ? &out_is_hit[i] : NULL};

@@ -35,9 +35,9 @@ typedef struct usi_picture_scene {
 // picture_cast.c: memory for the scenes of a model, and its release; what there is in the state that the sim
 // has now, seen from a point, with paged ground read as far as `reach`. Ground that cannot be read is not
 // seen.
-us_status usi_picture_scene_init(usi_picture_scene *scene, const us_model *m, const us_allocator *allocator);
-void usi_picture_scene_fini(usi_picture_scene *scene);
-void usi_picture_scene_take(usi_picture_scene *scene, const us_sim *s, us_vec3 eye, double reach);
+us_status usi_picture_scene_init(usi_picture_scene *x, const us_model *m, const us_allocator *allocator);
+void usi_picture_scene_fini(usi_picture_scene *x);
+void usi_picture_scene_take(usi_picture_scene *x, const us_sim *s, us_vec3 eye, double reach);
 
 // Rays of neighbouring pixels: 8 by 8 of them.
 enum { USI_PICTURE_TILE = 8, USI_PICTURE_RAYS = USI_PICTURE_TILE * USI_PICTURE_TILE };
@@ -49,10 +49,10 @@ typedef struct usi_picture_rays {
 } usi_picture_rays;
 
 // The first thing that each ray meets. A shape that a ray begins in does not stop it.
-void usi_picture_cast(const usi_picture_scene *scene, usi_picture_rays *rays);
+void usi_picture_cast(const usi_picture_scene *x, usi_picture_rays *rays);
 // Whether anything is between points, of which rays->o has n, and what lies in the direction `toward` (unit).
 // A point in a shape is dark. Any thread may call both.
-void usi_picture_cover(const usi_picture_scene *scene, int32_t n, const us_vec3 *p, us_vec3 toward,
+void usi_picture_cover(const usi_picture_scene *x, int32_t n, const us_vec3 *p, us_vec3 toward,
                        bool *out_is_dark);
 
 // picture_lamp.c: the lamps that shine, with their places as usi_shapes_start has found them; and how much

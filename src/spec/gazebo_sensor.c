@@ -202,7 +202,7 @@ static void read_camera(gazebo *g, us_sensor_def *s, const char *type) {
                                              {"p1", "distortion/p1"},   {"p2", "distortion/p2"}};
     const xmlNode *camera = at(g->node, "camera");
     const char *format = text_at(camera, "image/format");
-    us_sensor_setting *settings = (us_sensor_setting *)(uintptr_t)s->settings;
+    us_sensor_setting *settings = (us_sensor_setting *)s->settings;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (!text_at(camera, numbers[i][1])) continue;
         settings[s->n_setting++] = (us_sensor_setting){numbers[i][0], number_at(camera, numbers[i][1], 0)};

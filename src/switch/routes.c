@@ -520,7 +520,7 @@ us_status usi_switch_add_declared(us_switch *sw, const us_switch_topic *topic, u
                            : add_route(sw, dds, topic->type, US_DIALECT_CYCLONE, topic->qos,
                                        topic->is_command, find_node(sw, ""), err);
     usi_route *route = find_route(sw, dds, topic->type, US_DIALECT_CYCLONE);
-    for (int i = 0; i < 2 && !status; i++)
+    for (int i = 0; i < 2 && route && !status; i++)
         status = add_side(sw, route, (us_switch_source)i, topic->qos, err);
     return status;
 }

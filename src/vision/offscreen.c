@@ -178,9 +178,10 @@ static void load(void) {
 }
 
 static us_status fail(us_error *err, const char *reason) {
-    return us_error_set(err, US_ERR_IO, NULL,
-                        "install a driver that draws by the processor (Debian: libegl1 and libgl1-mesa-dri)",
-                        "pictures without a display are drawn by OpenGL through EGL: %s", reason);
+    us_error_set(err, US_ERR_IO, NULL,
+                 "install a driver that draws by the processor (Debian: libegl1 and libgl1-mesa-dri)",
+                 "pictures without a display are drawn by OpenGL through EGL: %s", reason);
+    return US_ERR_IO;
 }
 
 static us_status load_gl(gl_table *gl, us_error *err) {

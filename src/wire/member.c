@@ -10,8 +10,8 @@
 
 // ---- finding ----
 
-static us_status fail_member(const us_message_type *type, const us_message_type *at, const char *path,
-                             size_t n, const us_place *place, us_error *err) {
+static void say_no_member(const us_message_type *type, const us_message_type *at, const char *path, size_t n,
+                          const us_place *place, us_error *err) {
     char name[80], remedy[200] = "name a member of the type";
     snprintf(name, sizeof name, "%.*s", (int)(n < 79 ? n : 79), path);
     usi_guess guess = usi_guess_start(name);
@@ -19,7 +19,6 @@ static us_status fail_member(const us_message_type *type, const us_message_type 
         usi_guess_offer(&guess, at->fields[i].name);
     if (guess.best) snprintf(remedy, sizeof remedy, "did you mean \"%.80s\"?", guess.best);
     us_error_set(err, US_ERR_NAME, place, remedy, "\"%.100s\" has no member \"%s\"", type->name, name);
-    return US_ERR_NAME;
 }
 
 static int32_t find_field(const us_message_type *type, const char *name, size_t n) {
@@ -47,7 +46,10 @@ us_status usi_member_find(const us_message_type *type, const char *path, int64_t
     for (bool is_inside = false;;) {
         const size_t n = is_inside ? 0 : strcspn(path, ".[");
         const int32_t field = is_inside ? 0 : find_field(at, path, n);
-        if (field < 0) return fail_member(type, at, path, n, place, err);
+        if (field < 0) {
+            say_no_member(type, at, path, n, place, err);
+            return US_ERR_NAME;
+        }
         const usi_message_field *f = &at->fields[field];
         int64_t item = -1;
         path += n;
