@@ -113,6 +113,7 @@ static void step(proxy_world *w, const heard *h, int n) {
         for (int k = 0; k < 30000; k++) {
             const us_camera_renderer *any = usi_cameras_view(h->proxy->cameras, eye.i);
             if (!any || usi_cameras_is_idle(h->proxy->cameras)) break;
+            if (k == 29999) fail_msg("a picture is not made in 30 s");
             nanosleep(&(struct timespec){0, 1000000}, NULL);
         }
     }
